@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef QOFFLOAD_MEMORY_H
+#define QOFFLOAD_MEMORY_H
+
+#include <qoffload/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Allocates memory that agents can reach in the shortest way there is.
+ * Operations take any memory; this one spares them a copy where it can.
+ * bytes: > 0; the memory is zeroed and aligned to a page.
+ * Returns: 0; -EINVAL; -ENOMEM; -ENOSPC (needed and available are told).
+ * Blocks: no.  Threads: any.
+ * Owns: the caller ends it with qo_mem_release(), after the operations on it.
+ * Since: 0.1
+ */
+int qo_mem_alloc(qo_context_t context, size_t bytes, void **address_out,
+		 qo_mem_t *mem_out);
+
+/*
+ * Announces memory of the caller's, e.g. to spare a later registration.
+ * Returns: 0; -EINVAL; -ENOMEM.
+ * Blocks: no.  Threads: any.
+ * Owns: the memory stays the caller's and must outlive qo_mem_release().
+ * Since: 0.1
+ */
+int qo_mem_register(qo_context_t context, void *address, size_t bytes,
+		    qo_mem_t *mem_out);
+
+/*
+ * Ends a registration, and frees the memory if qo_mem_alloc() made it.
+ * Returns: 0; -EINVAL mem is NULL.
+ * Blocks: no.  Threads: any; no operation may use the memory any more.
+ * Since: 0.1
+ */
+int qo_mem_release(qo_mem_t mem);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "libqoffload/agent/exec.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libqoffload/agent/ring.h"
+#include "libqoffload/agent/step.h"
+#include "libqoffload/base/error.h"
+
+static int needs_bounce(const struct qoi_schedule *schedule)
+{
+	for (uint32_t i = 0; i < schedule->step_count; i++) {
+		if (schedule->steps[i].kind == QOI_STEP_REDUCE)
+			return 1;
+	}
+	return 0;
+}
+
+int qoi_exec_init(struct qoi_exec *exec, const struct qoi_schedule *schedule,
+		  struct qoi_channel **channels)
+{
+	memset(exec, 0, sizeof(*exec));
+	exec->schedule = schedule;
+	exec->channels = channels;
+	exec->states = calloc(schedule->step_count + 1, sizeof(*exec->states));
+	if (exec->states == NULL)
+		goto err_none;
+	if (schedule->scratch_bytes != 0) {
+		exec->buffers[QOI_BUFFER_SCRATCH] =
+			malloc(schedule->scratch_bytes);
+		if (exec->buffers[QOI_BUFFER_SCRATCH] == NULL)
+			goto err_free_states;
+	}
+	if (needs_bounce(schedule)) {
+		exec->bounce = malloc(QOI_BOUNCE_BYTES);
+		if (exec->bounce == NULL)
+			goto err_free_scratch;
+	}
+	return 0;
+
+err_free_scratch:
+	free(exec->buffers[QOI_BUFFER_SCRATCH]);
+err_free_states:
+	free(exec->states);
+err_none:
+	memset(exec, 0, sizeof(*exec));
+	return qoi_fail(-ENOMEM, "no memory for a schedule of %u steps and "
+			"%llu bytes of scratch", schedule->step_count,
+			(unsigned long long)schedule->scratch_bytes);
+}
+
+void qoi_exec_fini(struct qoi_exec *exec)
+{
+	free(exec->bounce);
+	free(exec->buffers[QOI_BUFFER_SCRATCH]);
+	free(exec->states);
+	memset(exec, 0, sizeof(*exec));
+}
+
+static uint32_t stage_length(const struct qoi_exec *exec)
+{
+	const struct qoi_schedule *schedule = exec->schedule;
+	uint32_t end = exec->first;
+
+	while (end < schedule->step_count &&
+	       schedule->steps[end].stage == exec->stage)
+		end++;
+	return end - exec->first;
+}
+
+/* Stages may be empty on a rank: left is 0 then, and the next one follows. */
+static void stage_enter(struct qoi_exec *exec, uint32_t stage, uint32_t first)
+{
+	exec->stage = stage;
+	exec->first = first;
+	exec->left = stage_length(exec);
+	memset(&exec->states[first], 0, exec->left * sizeof(*exec->states));
+}
+
+void qoi_exec_start(struct qoi_exec *exec)
+{
+	exec->error = 0;
+	stage_enter(exec, 0, 0);
+}
+
+static int exec_fail(struct qoi_exec *exec, uint32_t peer, int error)
+{
+	exec->error = error;
+	exec->error_rank = peer;
+	return error;
+}
+
+/*
+ * One round over the steps of the stage that aren't done.
+ * Returns how many of them moved, or a negative errno.
+ */
+static int stage_round(struct qoi_exec *exec, uint32_t count,
+		       struct qoi_budget *budget)
+{
+	int moved = 0;
+
+	for (uint32_t i = exec->first; i < exec->first + count; i++) {
+		struct qoi_step_state *state = &exec->states[i];
+		int result;
+
+		if (state->done)
+			continue;
+		result = qoi_step_advance(exec, &exec->schedule->steps[i],
+					  state, budget);
+		if (result < 0)
+			return exec_fail(exec, exec->schedule->steps[i].peer,
+					 result);
+		moved += result;
+		exec->left -= state->done;
+		budget->steps += state->done;
+	}
+	return moved;
+}
+
+int qoi_exec_advance(struct qoi_exec *exec, struct qoi_budget *budget)
+{
+	uint32_t count = stage_length(exec);
+
+	if (exec->error != 0)
+		return exec->error;
+	for (;;) {
+		int moved;
+
+		while (exec->left == 0) {
+			if (exec->stage + 1 >= exec->schedule->stage_count)
+				return 1;
+			stage_enter(exec, exec->stage + 1,
+				    exec->first + count);
+			count = exec->left;
+		}
+		moved = stage_round(exec, count, budget);
+		if (moved < 0)
+			return moved;
+		if (exec->left == 0)
+			continue;
+		if (moved == 0 || budget->bytes == 0)
+			return 0;
+	}
+}
+
+int qoi_exec_only_arrivals(const struct qoi_exec *exec, const uint64_t **watch,
+			   uint64_t *value)
+{
+	const struct qoi_schedule *schedule = exec->schedule;
+	const struct qoi_step *awaited = NULL;
+
+	for (uint32_t i = exec->first; i < schedule->step_count; i++) {
+		const struct qoi_step *step = &schedule->steps[i];
+
+		if (step->kind == QOI_STEP_COPY || step->kind == QOI_STEP_FOLD)
+			continue;
+		if (step->stage == exec->stage && exec->states[i].done)
+			continue;
+		if (step->kind == QOI_STEP_PUT)
+			return 0;
+		if (!qoi_step_is_small(exec, step))
+			return 0;
+		if (awaited == NULL)
+			awaited = step;
+	}
+	if (awaited == NULL)
+		return 0;
+	*watch = qoi_step_watch(exec, awaited, value);
+	return 1;
+}
+
+void qoi_exec_ring(struct qoi_exec *exec)
+{
+	int fenced = 0;
+
+	for (uint32_t rank = 0; rank < exec->schedule->count; rank++) {
+		struct qoi_channel *channel = exec->channels[rank];
+
+		if (channel == NULL || !channel->rung)
+			continue;
+		channel->rung = 0;
+		if (channel->conn == NULL || channel->conn->peer_bell == NULL)
+			continue;
+		if (!fenced)
+			qoi_store_load_barrier();
+		fenced = 1;
+		qoi_ring_peer(channel->conn);
+	}
+}
+
+int qoi_exec_fate(struct qoi_exec *exec)
+{
+	for (uint32_t rank = 0; rank < exec->schedule->count; rank++) {
+		const struct qoi_channel *channel = exec->channels[rank];
+		int fate;
+
+		if (channel == NULL)
+			continue;
+		fate = qoi_channel_fate(channel);
+		if (fate != 0) {
+			exec->error_rank = rank;
+			return fate;
+		}
+	}
+	return 0;
+}

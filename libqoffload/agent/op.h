@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A persistent operation as its movers see it. */
+#ifndef QOI_OP_H
+#define QOI_OP_H
+
+#include "libqoffload/agent/agent.h"
+#include "libqoffload/agent/exec.h"
+
+struct qo_op {
+	struct qoi_work work; /* first: movers know the op by it */
+	struct qoi_exec exec;
+	struct qoi_request *request; /* owner: the table; taken by the op */
+	struct qoi_agent *agent;     /* owner: the context */
+	struct qo_team *team;	     /* owner: the user; held by the op */
+	struct qoi_schedule *schedule; /* owner: the op */
+	struct qoi_channel **channels; /* by rank, NULL without.  Owner: op */
+	struct qo_window *window;	/* what peers write.  Owner: the op */
+	struct qo_remote **remotes;	/* by rank.  Owner: the op */
+	uint32_t kind;	 /* enum qoi_coll_kind */
+	uint32_t sequence; /* collective call on the team */
+};
+
+extern const struct qoi_work_ops qoi_op_work_ops;
+
+/*
+ * Moves the op on, holding its lock; finishes the request when it is over,
+ * and shows where a test must look otherwise.
+ */
+void qoi_op_move(struct qo_op *op, struct qoi_budget *budget);
+
+/* After a move that did not finish it: 1 when an agent must go on. */
+int qoi_op_needs_agent(const struct qo_op *op);
+
+#endif

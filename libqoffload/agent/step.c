@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "libqoffload/agent/step.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "libqoffload/base/error.h"
+
+static uint64_t min64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void spend(struct qoi_budget *budget, uint64_t bytes)
+{
+	budget->bytes -= min64(bytes, budget->bytes);
+}
+
+static uint8_t *source(const struct qoi_exec *exec, const struct qoi_step *step)
+{
+	uint8_t *base = exec->buffers[step->from];
+
+	/* A NULL buffer is allowed when it is empty; don't add to it. */
+	return base == NULL ? NULL : base + step->from_offset;
+}
+
+static uint8_t *target(const struct qoi_exec *exec, const struct qoi_step *step)
+{
+	uint8_t *base = exec->buffers[step->to];
+
+	return base == NULL ? NULL : base + step->to_offset;
+}
+
+static void fold(const struct qoi_exec *exec, uint8_t *to, const void *from,
+		 uint64_t bytes)
+{
+	const struct qoi_schedule *schedule = exec->schedule;
+
+	qoi_reduce_apply(schedule->type, schedule->reduce, to, from,
+			 bytes / qoi_type_bytes(schedule->type));
+}
+
+/* Our side of a fetch by the peer: say where it is, wait for its credit. */
+static int put_notice(const struct qoi_step *step, struct qoi_step_state *state,
+		      struct qoi_channel *channel, const uint8_t *from)
+{
+	struct qoi_get_notice notice = {
+		.address = (uint64_t)(uintptr_t)from,
+		.bytes = step->bytes,
+	};
+	void *payload;
+	int error;
+
+	if (state->noticed) {
+		state->done = (int64_t)(qoi_channel_consumed(channel) -
+					state->position) >= 0;
+		return state->done;
+	}
+	error = qoi_channel_claim(channel, &payload);
+	if (error != 0)
+		return error;
+	memcpy(payload, &notice, sizeof(notice));
+	error = qoi_channel_commit(channel, sizeof(notice), QOI_SLOT_GET);
+	if (error != 0)
+		return error;
+	state->position = channel->producer.position;
+	state->noticed = 1;
+	return 1;
+}
+
+/* Our copy into the peer's slots, as many as have credit. */
+static int put_slots(const struct qoi_step *step, struct qoi_step_state *state,
+		     struct qoi_channel *channel, const uint8_t *from,
+		     struct qoi_budget *budget)
+{
+	uint32_t limit = channel->out_shape.payload_bytes;
+	int moved = 0;
+
+	do {
+		uint64_t left = step->bytes - state->moved;
+		uint32_t bytes = (uint32_t)min64(left, limit);
+		void *payload;
+		int error = qoi_channel_claim(channel, &payload);
+
+		if (error != 0)
+			return moved != 0 ? moved : error;
+		if (bytes != 0)
+			memcpy(payload, from + state->moved, bytes);
+		error = qoi_channel_commit(channel, bytes, QOI_SLOT_DATA);
+		if (error != 0)
+			return moved != 0 ? moved : error;
+		state->moved += bytes;
+		spend(budget, bytes);
+		moved = 1;
+	} while (state->moved < step->bytes && budget->bytes != 0);
+	state->done = state->moved == step->bytes;
+	return 1;
+}
+
+/*
+ * Whether the peer fetches this message itself: it made its slots too small
+ * for it, and it can.
+ */
+static int by_get(const struct qoi_step *step, const struct qoi_channel *channel)
+{
+	return step->bytes > channel->out_shape.payload_bytes &&
+	       channel->conn != NULL &&
+	       (channel->conn->flags & QO_CONN_GET_BY_PEER) != 0;
+}
+
+static int step_put(const struct qoi_exec *exec, const struct qoi_step *step,
+		    struct qoi_step_state *state, struct qoi_budget *budget)
+{
+	struct qoi_channel *channel = exec->channels[step->peer];
+
+	if (!qoi_channel_mapped(channel) && !budget->in_cycle)
+		return 0;
+	if (by_get(step, channel))
+		return put_notice(step, state, channel, source(exec, step));
+	return put_slots(step, state, channel, source(exec, step), budget);
+}
+
+/* Takes `bytes` that are at hand to where the step wants them. */
+static void deliver(const struct qoi_exec *exec, const struct qoi_step *step,
+		    struct qoi_step_state *state, const void *from,
+		    uint64_t bytes, struct qoi_budget *budget)
+{
+	uint8_t *to = target(exec, step);
+
+	if (bytes != 0 && step->kind == QOI_STEP_REDUCE)
+		fold(exec, to + state->moved, from, bytes);
+	else if (bytes != 0)
+		memcpy(to + state->moved, from, bytes);
+	state->moved += bytes;
+	spend(budget, bytes);
+}
+
+/* Fetches one bounded piece from the peer's memory. */
+static int fetch(const struct qoi_exec *exec, const struct qoi_step *step,
+		 struct qoi_step_state *state, struct qoi_channel *channel,
+		 uint64_t address, struct qoi_budget *budget)
+{
+	const struct qo_provider_ops *ops =
+		channel->conn->endpoint->provider->ops;
+	uint64_t limit = step->kind == QOI_STEP_REDUCE ? QOI_BOUNCE_BYTES :
+							 QOI_BUDGET_AGENT_BYTES;
+	uint64_t bytes = min64(step->bytes - state->moved, limit);
+	uint8_t *to = target(exec, step) + state->moved;
+	int error;
+
+	if (step->kind == QOI_STEP_REDUCE)
+		to = exec->bounce;
+	error = ops->get(channel->conn, address + state->moved, to, bytes);
+	if (error != 0)
+		return error;
+	if (step->kind == QOI_STEP_REDUCE)
+		fold(exec, target(exec, step) + state->moved, to, bytes);
+	state->moved += bytes;
+	spend(budget, bytes);
+	return 0;
+}
+
+static int take_by_get(const struct qoi_exec *exec, const struct qoi_step *step,
+		       struct qoi_step_state *state,
+		       struct qoi_channel *channel,
+		       const struct qoi_message *message,
+		       struct qoi_budget *budget)
+{
+	struct qoi_get_notice notice;
+	int error;
+
+	if (message->bytes != sizeof(notice))
+		return -EBADMSG;
+	memcpy(&notice, message->payload, sizeof(notice));
+	if (notice.bytes != step->bytes || channel->conn == NULL)
+		return -EBADMSG;
+	while (state->moved < step->bytes) {
+		if (budget->bytes == 0)
+			return 1;
+		error = fetch(exec, step, state, channel, notice.address,
+			      budget);
+		if (error != 0)
+			return error;
+	}
+	state->done = 1;
+	qoi_channel_release(channel);
+	/* The sender may not touch its buffer before this credit. */
+	error = qoi_channel_flush(channel);
+	return error == -EAGAIN ? 1 : error < 0 ? error : 1;
+}
+
+static int step_take(const struct qoi_exec *exec, const struct qoi_step *step,
+		     struct qoi_step_state *state, struct qoi_budget *budget)
+{
+	struct qoi_channel *channel = exec->channels[step->peer];
+	int moved = 0;
+
+	do {
+		struct qoi_message message;
+		int error = qoi_consumer_peek(&channel->consumer, &message);
+
+		if (error != 0)
+			return moved != 0 ? moved : error;
+		if (message.kind == QOI_SLOT_GET)
+			return take_by_get(exec, step, state, channel, &message,
+					   budget);
+		if (message.bytes !=
+		    min64(step->bytes - state->moved,
+			  channel->in_shape.payload_bytes))
+			return -EBADMSG;
+		deliver(exec, step, state, message.payload, message.bytes,
+			budget);
+		qoi_channel_release(channel);
+		moved = 1;
+	} while (state->moved < step->bytes && budget->bytes != 0);
+	state->done = state->moved == step->bytes;
+	return 1;
+}
+
+static int step_local(const struct qoi_exec *exec, const struct qoi_step *step,
+		      struct qoi_step_state *state, struct qoi_budget *budget)
+{
+	uint64_t left = step->bytes - state->moved;
+	uint64_t bytes = min64(left, QOI_BUDGET_AGENT_BYTES);
+
+	if (bytes != 0 && step->kind == QOI_STEP_FOLD)
+		fold(exec, target(exec, step) + state->moved,
+		     source(exec, step) + state->moved, bytes);
+	else if (bytes != 0)
+		memmove(target(exec, step) + state->moved,
+			source(exec, step) + state->moved, bytes);
+	state->moved += bytes;
+	spend(budget, bytes);
+	state->done = state->moved == step->bytes;
+	return 1;
+}
+
+int qoi_step_advance(struct qoi_exec *exec, const struct qoi_step *step,
+		     struct qoi_step_state *state, struct qoi_budget *budget)
+{
+	int result;
+
+	switch (step->kind) {
+	case QOI_STEP_PUT:
+		result = step_put(exec, step, state, budget);
+		break;
+	case QOI_STEP_GET:
+	case QOI_STEP_REDUCE:
+		result = step_take(exec, step, state, budget);
+		break;
+	default:
+		result = step_local(exec, step, state, budget);
+		break;
+	}
+	return result == -EAGAIN ? 0 : result;
+}
+
+int qoi_step_is_small(const struct qoi_exec *exec, const struct qoi_step *step)
+{
+	const struct qoi_channel *channel = exec->channels[step->peer];
+
+	return step->bytes <= channel->in_shape.payload_bytes &&
+	       qoi_channel_mapped(channel);
+}
+
+const uint64_t *qoi_step_watch(const struct qoi_exec *exec,
+			       const struct qoi_step *step, uint64_t *value)
+{
+	const struct qoi_consumer *consumer =
+		&exec->channels[step->peer]->consumer;
+	uint64_t index = consumer->position & (consumer->slot_count - 1);
+
+	*value = consumer->position + 1;
+	return (const uint64_t *)(const void *)(consumer->slots +
+						index * consumer->stride);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "libqoffload/client/exchange.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libqoffload/base/clock.h"
+#include "libqoffload/base/error.h"
+
+struct verdict {
+	int32_t error;
+	uint32_t reserved;
+	char text[248];
+};
+
+int64_t qoi_team_deadline(const struct qo_team *team)
+{
+	return qoi_clock_after(qoi_clock_ns(),
+			       team->context->config.connect_timeout);
+}
+
+static int told(const struct qo_team *team, uint32_t rank, uint32_t sequence,
+		int error)
+{
+	if (error == -ETIMEDOUT)
+		return qoi_fail(error, "rank %u: rank %u did not come to "
+				"collective call %u of team %016llx in "
+				"QO_CONNECT_TIMEOUT", team->rank, rank,
+				sequence, (unsigned long long)team->id);
+	if (error == -ECONNRESET || error == -EPIPE)
+		return qoi_fail(error, "rank %u: peer lost: rank %u, before "
+				"collective call %u", team->rank, rank,
+				sequence);
+	return error;
+}
+
+static int send_all(const struct qoi_exchange *exchange, int64_t deadline)
+{
+	struct qo_team *team = exchange->team;
+	const struct qo_control_tag tag = { team->id, exchange->sequence,
+					    exchange->kind };
+	int first = 0;
+
+	for (uint32_t i = 1; i < team->count; i++) {
+		uint32_t rank = (team->rank + i) % team->count;
+		struct qo_conn *conn = team->conns[rank];
+		size_t bytes;
+		const void *data = exchange->message(exchange->arg, rank, &bytes);
+		int error = conn->endpoint->provider->ops->control_send(
+			conn, &tag, data, bytes, exchange->window, deadline);
+
+		if (error != 0 && first == 0)
+			first = told(team, rank, exchange->sequence, error);
+	}
+	return first;
+}
+
+static int recv_one(const struct qoi_exchange *exchange, uint32_t rank,
+		    void *buffer, int64_t deadline)
+{
+	struct qo_team *team = exchange->team;
+	const struct qo_control_tag tag = { team->id, exchange->sequence,
+					    exchange->kind };
+	struct qo_conn *conn = team->conns[rank];
+	struct qo_remote *remote = NULL;
+	size_t bytes = 0;
+	int error = conn->endpoint->provider->ops->control_recv(
+		conn, &tag, buffer, QO_CONTROL_BYTES_MAX, &bytes, &remote,
+		deadline);
+
+	if (error != 0)
+		return told(team, rank, exchange->sequence, error);
+	return exchange->take(exchange->arg, rank, buffer, bytes, remote);
+}
+
+int qoi_exchange_run(const struct qoi_exchange *exchange)
+{
+	struct qo_team *team = exchange->team;
+	int64_t deadline = qoi_team_deadline(team);
+	void *buffer;
+	int first;
+
+	if (team->count == 1)
+		return 0;
+	buffer = malloc(QO_CONTROL_BYTES_MAX);
+	if (buffer == NULL)
+		return qoi_fail(-ENOMEM, "no memory for a control message");
+	first = send_all(exchange, deadline);
+	for (uint32_t i = 1; i < team->count; i++) {
+		uint32_t rank = (team->rank + team->count - i) % team->count;
+		int error = recv_one(exchange, rank, buffer, deadline);
+
+		if (first == 0)
+			first = error;
+	}
+	free(buffer);
+	return first;
+}
+
+struct verdicts {
+	struct verdict own;
+	struct verdict worst;
+	uint32_t worst_rank;
+};
+
+static const void *verdict_message(void *arg, uint32_t rank, size_t *bytes_out)
+{
+	const struct verdicts *verdicts = arg;
+
+	(void)rank;
+	*bytes_out = sizeof(verdicts->own);
+	return &verdicts->own;
+}
+
+static int verdict_take(void *arg, uint32_t rank, const void *data,
+			size_t bytes, struct qo_remote *remote)
+{
+	struct verdicts *verdicts = arg;
+	struct verdict verdict;
+
+	(void)remote;
+	if (bytes != sizeof(verdict))
+		return qoi_fail(-EBADMSG, "rank %u sent a verdict of %zu bytes",
+				rank, bytes);
+	memcpy(&verdict, data, sizeof(verdict));
+	verdict.text[sizeof(verdict.text) - 1] = '\0';
+	if (verdict.error >= 0 || rank > verdicts->worst_rank)
+		return 0;
+	verdicts->worst = verdict;
+	verdicts->worst_rank = rank;
+	return 0;
+}
+
+int qoi_exchange_verdict(struct qo_team *team, uint32_t sequence, int error)
+{
+	struct verdicts verdicts = { .own = { .error = error },
+				     .worst_rank = UINT32_MAX };
+	struct qoi_exchange exchange = {
+		.team = team,
+		.kind = QOI_CONTROL_VERDICT,
+		.sequence = sequence,
+		.arg = &verdicts,
+		.message = verdict_message,
+		.take = verdict_take,
+	};
+	int failed;
+
+	if (error != 0) {
+		snprintf(verdicts.own.text, sizeof(verdicts.own.text), "%s",
+			 qo_error_detail());
+		verdicts.worst = verdicts.own;
+		verdicts.worst_rank = team->rank;
+	}
+	failed = qoi_exchange_run(&exchange);
+	if (verdicts.worst_rank == UINT32_MAX)
+		return failed;
+	if (verdicts.worst_rank == team->rank)
+		return error;
+	return qoi_fail(verdicts.worst.error, "%s", verdicts.worst.text);
+}

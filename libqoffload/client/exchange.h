@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What ranks tell each other when they set something up together: one message
+ * from each to each, then a verdict that is the same on all of them.
+ */
+#ifndef QOI_EXCHANGE_H
+#define QOI_EXCHANGE_H
+
+#include "libqoffload/client/handle.h"
+
+/* Kinds of control messages; see struct qo_control_tag. */
+#define QOI_CONTROL_SPLIT 1
+#define QOI_CONTROL_OP 2
+#define QOI_CONTROL_MESH 3
+#define QOI_CONTROL_VERDICT 4
+
+struct qoi_exchange {
+	struct qo_team *team;
+	uint32_t kind;
+	uint32_t sequence;
+	struct qo_window *window; /* offered to all, or NULL */
+	void *arg;
+	/* The message to a rank: where it is, how long. */
+	const void *(*message)(void *arg, uint32_t rank, size_t *bytes_out);
+	/*
+	 * Takes a rank's message; owns remote (may be NULL) from then on.
+	 * Returns 0 or a negative errno, told through qoi_fail().
+	 */
+	int (*take)(void *arg, uint32_t rank, const void *data, size_t bytes,
+		    struct qo_remote *remote);
+};
+
+/* Returns the first error; goes on with the other ranks nevertheless. */
+int qoi_exchange_run(const struct qoi_exchange *exchange);
+
+/*
+ * Tells all ranks how it went here, with this thread's error detail, and
+ * hears how it went there.  Returns 0 when it went well everywhere, else the
+ * error of the lowest rank that has one, told on every rank.
+ */
+int qoi_exchange_verdict(struct qo_team *team, uint32_t sequence, int error);
+
+#endif

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libqoffload/agent/mesh.h"
+#include "libqoffload/base/error.h"
+#include "libqoffload/client/exchange.h"
+
+#define LINE_BYTES UINT64_C(128)
+
+/* One edge as its two ends must agree on it. */
+struct edge_note {
+	uint32_t source;
+	uint32_t destination;
+	uint32_t tag;
+	uint32_t slot_bytes;
+	uint32_t depth;
+	uint32_t reserved;
+	uint64_t offset; /* in the sender's window: slots or credit line */
+};
+
+struct note_list {
+	int32_t error;
+	uint32_t count;
+	struct edge_note notes[];
+};
+
+#define NOTES_MAX                                                              \
+	((QO_CONTROL_BYTES_MAX - sizeof(struct note_list)) /                   \
+	 sizeof(struct edge_note))
+
+struct plan {
+	struct qo_mesh *mesh;
+	struct qo_team *team;
+	const struct qo_edge *edges;
+	uint64_t *offsets; /* by edge, of the own end in the own window */
+	struct note_list *list; /* being told */
+	int local_error;
+};
+
+static int edge_check(const struct qo_team *team, const struct qo_edge *edge,
+		      size_t index)
+{
+	if (edge->source >= team->count || edge->destination >= team->count)
+		return qoi_fail(-EINVAL, "edge %zu: %u -> %u, the team has %u "
+				"ranks", index, edge->source, edge->destination,
+				team->count);
+	if (edge->slot_bytes > QO_EDGE_SLOT_BYTES_MAX)
+		return qoi_fail(-EINVAL, "edge %zu: slot_bytes %u, at most %u",
+				index, edge->slot_bytes,
+				QO_EDGE_SLOT_BYTES_MAX);
+	if (edge->depth == 0 || edge->depth > QO_EDGE_DEPTH_MAX ||
+	    (edge->depth & (edge->depth - 1)) != 0)
+		return qoi_fail(-EINVAL, "edge %zu: depth %u, must be a power "
+				"of two up to %d", index, edge->depth,
+				QO_EDGE_DEPTH_MAX);
+	if (edge->flags != 0)
+		return qoi_fail(-EINVAL, "edge %zu: flags must be 0", index);
+	return 0;
+}
+
+static int same_edge(const struct qo_edge *a, const struct qo_edge *b)
+{
+	return a->source == b->source && a->destination == b->destination &&
+	       a->tag == b->tag;
+}
+
+static int edges_check(const struct plan *plan, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int error = edge_check(plan->team, &plan->edges[i], i);
+
+		if (error != 0)
+			return error;
+		if (plan->mesh->edges[i].roles == 0)
+			continue;
+		for (size_t j = 0; j < i; j++) {
+			if (same_edge(&plan->edges[i], &plan->edges[j]))
+				return qoi_fail(-EINVAL, "edges %zu and %zu "
+						"are the same: give them "
+						"different tags", j, i);
+		}
+	}
+	return 0;
+}
+
+static void edge_set(struct qo_mesh *mesh, const struct qo_edge *from,
+		     uint32_t index, uint32_t rank)
+{
+	struct qoi_edge *edge = &mesh->edges[index];
+
+	edge->tag = from->tag;
+	edge->shape.slot_count = from->depth;
+	edge->shape.payload_bytes = from->slot_bytes;
+	edge->shape.encoding = QOI_ENCODING_CLASSIC;
+	if (from->destination == rank) {
+		edge->roles |= QOI_EDGE_IN;
+		edge->peer = from->source;
+		mesh->in[mesh->in_count++] = index;
+	}
+	if (from->source == rank) {
+		edge->roles |= QOI_EDGE_OUT;
+		edge->peer = from->destination;
+		mesh->out[mesh->out_count++] = index;
+	}
+	if (edge->roles != 0 && from->depth > mesh->depth)
+		mesh->depth = from->depth;
+}
+
+static int rounds_make(struct qo_mesh *mesh)
+{
+	int error = 0;
+
+	mesh->rounds = calloc(mesh->depth, sizeof(*mesh->rounds));
+	if (mesh->rounds == NULL)
+		return qoi_fail(-ENOMEM, "no memory for a mesh");
+	for (uint32_t i = 0; i < mesh->depth; i++) {
+		mesh->rounds[i].seen =
+			calloc((mesh->in_count + 63) / 64 + 1, sizeof(uint64_t));
+		if (mesh->rounds[i].seen == NULL)
+			return qoi_fail(-ENOMEM, "no memory for a mesh");
+	}
+	pthread_mutex_lock(&mesh->agent->table_lock);
+	for (uint32_t i = 0; error == 0 && i < mesh->depth; i++)
+		error = qoi_request_take(mesh->agent->context_number,
+					 &mesh->work, &mesh->rounds[i].request);
+	pthread_mutex_unlock(&mesh->agent->table_lock);
+	return error;
+}
+
+/* Places slots and credit lines in the own window. */
+static uint64_t window_plan(struct plan *plan)
+{
+	const struct qo_mesh *mesh = plan->mesh;
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < mesh->edge_count; i++) {
+		const struct qoi_edge *edge = &mesh->edges[i];
+
+		plan->offsets[i] = bytes;
+		if ((edge->roles & QOI_EDGE_IN) != 0)
+			bytes += qoi_queue_bytes(&edge->shape);
+		/* One to oneself: its credit line is behind its slots. */
+		if ((edge->roles & QOI_EDGE_OUT) != 0)
+			bytes += LINE_BYTES;
+	}
+	return bytes;
+}
+
+static struct qo_endpoint *endpoint_any(const struct qo_team *team)
+{
+	for (uint32_t rank = 0; rank < team->count; rank++) {
+		if (team->conns[rank] != NULL)
+			return team->conns[rank]->endpoint;
+	}
+	return team->context->agent.endpoints[0];
+}
+
+static void edge_place(struct qoi_edge *edge, uint8_t *base)
+{
+	uint8_t *credit = base;
+
+	if ((edge->roles & QOI_EDGE_IN) != 0) {
+		edge->slots = base;
+		qoi_queue_format(&edge->shape, base, 0);
+		credit += qoi_queue_bytes(&edge->shape);
+	}
+	if ((edge->roles & QOI_EDGE_OUT) != 0) {
+		edge->credit_in = (uint64_t *)(void *)credit;
+		qoi_credit_format((uint64_t *)(void *)credit, 0);
+	}
+	if (edge->roles == (QOI_EDGE_IN | QOI_EDGE_OUT)) {
+		edge->out_slots = edge->slots;
+		edge->credit_out = (uint64_t *)(void *)credit;
+	}
+}
+
+static int window_make(struct plan *plan)
+{
+	struct qo_mesh *mesh = plan->mesh;
+	struct qo_endpoint *endpoint = endpoint_any(plan->team);
+	uint64_t bytes = window_plan(plan);
+
+	if (bytes == 0)
+		return 0;
+	if (endpoint->provider->ops->window_create(endpoint, bytes,
+						   &mesh->window) != 0)
+		return -ENOSPC; /* told by the provider */
+	for (uint32_t i = 0; i < mesh->edge_count; i++) {
+		if (mesh->edges[i].roles != 0)
+			edge_place(&mesh->edges[i],
+				   mesh->window->base + plan->offsets[i]);
+	}
+	return 0;
+}
+
+static const void *plan_message(void *arg, uint32_t rank, size_t *bytes_out)
+{
+	struct plan *plan = arg;
+	struct note_list *list = plan->list;
+
+	list->count = 0;
+	list->error = plan->local_error;
+	for (uint32_t i = 0; list->error == 0 && i < plan->mesh->edge_count;
+	     i++) {
+		const struct qo_edge *edge = &plan->edges[i];
+
+		if (plan->mesh->edges[i].roles == 0 ||
+		    plan->mesh->edges[i].peer != rank)
+			continue;
+		if (list->count == NOTES_MAX) {
+			list->error = -EMSGSIZE;
+			break;
+		}
+		list->notes[list->count++] = (struct edge_note){
+			edge->source,	 edge->destination, edge->tag,
+			edge->slot_bytes, edge->depth,	     0,
+			plan->offsets[i],
+		};
+	}
+	*bytes_out = sizeof(*list) + list->count * sizeof(list->notes[0]);
+	return list;
+}
+
+static int edge_disagree(const struct plan *plan, uint32_t rank,
+			 const struct qo_edge *edge, const char *how)
+{
+	return qoi_fail(-EPROTO, "mesh, collective call %u: edge %u -> %u "
+			"tag %u: ranks %u and %u %s", plan->mesh->sequence,
+			edge->source, edge->destination, edge->tag,
+			plan->team->rank, rank, how);
+}
+
+static int is_mapped(const struct qo_remote *remote)
+{
+	return remote->base != NULL;
+}
+
+/* Ties our end of an edge to the peer's end in its window. */
+static int edge_tie(struct qo_mesh *mesh, struct qoi_edge *edge,
+		    struct qo_remote *remote, uint64_t offset)
+{
+	uint64_t bytes = LINE_BYTES;
+
+	if ((edge->roles & QOI_EDGE_OUT) != 0)
+		bytes = qoi_queue_bytes(&edge->shape);
+	if (remote == NULL || offset > remote->bytes ||
+	    bytes > remote->bytes - offset || (offset & 63) != 0)
+		return qoi_fail(-EBADMSG, "rank %u offers an edge outside its "
+				"window", edge->peer);
+	edge->remote = remote;
+	edge->conn = remote->conn;
+	if (!is_mapped(remote))
+		mesh->unmapped = 1;
+	if ((edge->roles & QOI_EDGE_IN) != 0) {
+		edge->credit_out_offset = offset;
+		if (is_mapped(remote))
+			edge->credit_out =
+				(uint64_t *)(void *)(remote->base + offset);
+		return 0;
+	}
+	edge->out_slots_offset = offset;
+	if (is_mapped(remote)) {
+		edge->out_slots = remote->base + offset;
+		return 0;
+	}
+	edge->staging = aligned_alloc(128, bytes);
+	if (edge->staging == NULL)
+		return qoi_fail(-ENOMEM, "no memory to stage an edge");
+	memset(edge->staging, 0, bytes);
+	edge->out_slots = edge->staging;
+	return 0;
+}
+
+static int note_match(struct plan *plan, uint32_t rank,
+		      const struct edge_note *note)
+{
+	struct qo_mesh *mesh = plan->mesh;
+
+	for (uint32_t i = 0; i < mesh->edge_count; i++) {
+		const struct qo_edge *edge = &plan->edges[i];
+
+		if (mesh->edges[i].roles == 0 ||
+		    edge->source != note->source ||
+		    edge->destination != note->destination ||
+		    edge->tag != note->tag)
+			continue;
+		if (mesh->edges[i].remote != NULL)
+			return edge_disagree(plan, rank, edge,
+					     "count it differently");
+		if (edge->slot_bytes != note->slot_bytes ||
+		    edge->depth != note->depth)
+			return edge_disagree(plan, rank, edge,
+					     "differ in slot_bytes or depth");
+		return edge_tie(mesh, &mesh->edges[i], mesh->remotes[rank],
+				note->offset);
+	}
+	return qoi_fail(-EPROTO, "mesh, collective call %u: rank %u has edge "
+			"%u -> %u tag %u, rank %u has not", mesh->sequence,
+			rank, note->source, note->destination, note->tag,
+			plan->team->rank);
+}
+
+static int plan_take(void *arg, uint32_t rank, const void *data, size_t bytes,
+		     struct qo_remote *remote)
+{
+	struct plan *plan = arg;
+	const struct note_list *list = data;
+
+	plan->mesh->remotes[rank] = remote;
+	if (bytes < sizeof(*list) || list->count > NOTES_MAX ||
+	    bytes != sizeof(*list) + list->count * sizeof(list->notes[0]))
+		return qoi_fail(-EBADMSG, "rank %u sent an impossible list of "
+				"edges", rank);
+	if (plan->local_error != 0)
+		return plan->local_error;
+	if (list->error != 0)
+		return qoi_fail(list->error, "rank %u cannot take part in "
+				"collective call %u: %s", rank,
+				plan->mesh->sequence,
+				qo_error_string(list->error));
+	for (uint32_t i = 0; i < list->count; i++) {
+		int error = note_match(plan, rank, &list->notes[i]);
+
+		if (error != 0)
+			return error;
+	}
+	return 0;
+}
+
+/* Every edge of ours to a peer must have been named by it. */
+static int edges_tied(const struct plan *plan)
+{
+	const struct qo_mesh *mesh = plan->mesh;
+
+	for (uint32_t i = 0; i < mesh->edge_count; i++) {
+		const struct qoi_edge *edge = &mesh->edges[i];
+
+		if (edge->roles == 0 || edge->peer == plan->team->rank ||
+		    edge->remote != NULL)
+			continue;
+		return qoi_fail(-EPROTO, "mesh, collective call %u: rank %u "
+				"has edge %u -> %u tag %u, rank %u has not",
+				mesh->sequence, plan->team->rank,
+				plan->edges[i].source,
+				plan->edges[i].destination, edge->tag,
+				edge->peer);
+	}
+	return 0;
+}
+
+static void mesh_free(struct qo_mesh *mesh)
+{
+	for (uint32_t i = 0; mesh->edges != NULL && i < mesh->edge_count; i++)
+		free(mesh->edges[i].staging);
+	pthread_mutex_lock(&mesh->agent->table_lock);
+	for (uint32_t i = 0; mesh->rounds != NULL && i < mesh->depth; i++) {
+		if (mesh->rounds[i].request != NULL)
+			qoi_request_give(mesh->rounds[i].request);
+		free(mesh->rounds[i].seen);
+	}
+	pthread_mutex_unlock(&mesh->agent->table_lock);
+	for (uint32_t rank = 0;
+	     mesh->remotes != NULL && rank < mesh->team->count; rank++) {
+		struct qo_remote *remote = mesh->remotes[rank];
+
+		if (remote != NULL)
+			remote->conn->endpoint->provider->ops->remote_release(
+				remote);
+	}
+	if (mesh->window != NULL)
+		mesh->window->endpoint->provider->ops->window_destroy(
+			mesh->window);
+	free(mesh->rounds);
+	free(mesh->remotes);
+	free(mesh->picked);
+	free(mesh->out);
+	free(mesh->in);
+	free(mesh->edges);
+	free(mesh);
+}
+
+static int mesh_alloc(struct qo_team *team, size_t count,
+		      struct qo_mesh **mesh_out)
+{
+	struct qo_mesh *mesh = calloc(1, sizeof(*mesh));
+
+	if (mesh == NULL)
+		return qoi_fail(-ENOMEM, "no memory for a mesh");
+	mesh->work.ops = &qoi_mesh_work_ops;
+	mesh->work.readable = 1;
+	mesh->agent = &team->context->agent;
+	mesh->team = team;
+	mesh->sequence = team->sequence++;
+	mesh->depth = 1;
+	mesh->edge_count = (uint32_t)count;
+	mesh->edges = calloc(count + 1, sizeof(*mesh->edges));
+	mesh->in = calloc(count + 1, sizeof(*mesh->in));
+	mesh->out = calloc(count + 1, sizeof(*mesh->out));
+	mesh->picked = calloc(count + 1, sizeof(struct qo_seam *));
+	mesh->remotes = calloc(team->count, sizeof(struct qo_remote *));
+	if (mesh->edges == NULL || mesh->in == NULL || mesh->out == NULL ||
+	    mesh->picked == NULL || mesh->remotes == NULL) {
+		mesh_free(mesh);
+		return qoi_fail(-ENOMEM, "no memory for a mesh of %zu edges",
+				count);
+	}
+	*mesh_out = mesh;
+	return 0;
+}
+
+static int prepare(struct plan *plan, size_t count)
+{
+	struct qo_mesh *mesh = plan->mesh;
+	int error;
+
+	for (uint32_t i = 0; i < count; i++)
+		edge_set(mesh, &plan->edges[i], i, plan->team->rank);
+	error = edges_check(plan, count);
+	if (error == 0)
+		error = rounds_make(mesh);
+	if (error == 0)
+		error = window_make(plan);
+	return error;
+}
+
+static int agree(struct plan *plan)
+{
+	struct qoi_exchange exchange = {
+		.team = plan->team,
+		.kind = QOI_CONTROL_MESH,
+		.sequence = plan->mesh->sequence,
+		.window = plan->mesh->window,
+		.arg = plan,
+		.message = plan_message,
+		.take = plan_take,
+	};
+	int error = qoi_exchange_run(&exchange);
+
+	if (plan->local_error != 0)
+		error = plan->local_error;
+	if (error == 0)
+		error = edges_tied(plan);
+	return qoi_exchange_verdict(plan->team, plan->mesh->sequence, error);
+}
+
+int qo_mesh_create(qo_team_t team, const struct qo_edge *edges, size_t count,
+		   qo_mesh_t *mesh_out)
+{
+	struct plan plan = { .team = team, .edges = edges };
+	int error;
+
+	if (team == NULL || mesh_out == NULL || (edges == NULL && count != 0))
+		return qoi_fail(-EINVAL, "qo_mesh_create: NULL argument");
+	if (count >= QO_ANY_EDGE)
+		return qoi_fail(-EINVAL, "qo_mesh_create: %zu edges", count);
+	error = mesh_alloc(team, count, &plan.mesh);
+	if (error != 0)
+		return error;
+	plan.list = malloc(QO_CONTROL_BYTES_MAX);
+	plan.offsets = calloc(count + 1, sizeof(*plan.offsets));
+	error = -ENOMEM;
+	if (plan.list == NULL || plan.offsets == NULL)
+		goto err_free;
+	plan.local_error = prepare(&plan, count);
+	error = agree(&plan);
+	if (error != 0)
+		goto err_free;
+	qoi_add32(&team->held, 1);
+	*mesh_out = plan.mesh;
+	goto out;
+
+err_free:
+	mesh_free(plan.mesh);
+out:
+	free(plan.offsets);
+	free(plan.list);
+	return error;
+}
+
+int qo_mesh_destroy(qo_mesh_t mesh)
+{
+	if (mesh == NULL)
+		return qoi_fail(-EINVAL, "qo_mesh_destroy: mesh is NULL");
+	qoi_work_lock(&mesh->work);
+	if (qoi_mesh_owes(mesh)) {
+		qoi_work_unlock(&mesh->work);
+		return qoi_fail(-EBUSY, "qo_mesh_destroy: seams or credits are "
+				"still on their way: try again");
+	}
+	qoi_work_unlock(&mesh->work);
+	qoi_agent_forget(mesh->agent, &mesh->work);
+	qoi_sub32(&mesh->team->held, 1);
+	mesh_free(mesh);
+	return 0;
+}

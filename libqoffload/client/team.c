@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE /* getrandom */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "libqoffload/base/clock.h"
+#include "libqoffload/base/error.h"
+#include "libqoffload/base/log.h"
+#include "libqoffload/base/node.h"
+#include "libqoffload/client/team_build.h"
+
+/* FNV-1a: tells sets of cores apart, nothing more. */
+static uint64_t text_hash(const char *text)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static int member_endpoint(struct qoi_member *member,
+			   struct qo_endpoint *endpoint)
+{
+	const struct qo_provider *provider = endpoint->provider;
+	size_t bytes = QO_ADDRESS_BYTES_MAX;
+	uint32_t i = member->endpoint_count;
+	int error;
+
+	if (i == QOI_MEMBER_ENDPOINTS)
+		return 0;
+	error = provider->ops->address(endpoint, member->endpoints[i].address,
+				       &bytes);
+	if (error != 0)
+		return error;
+	strncpy(member->endpoints[i].name, provider->name,
+		sizeof(member->endpoints[i].name) - 1);
+	member->endpoints[i].bytes = (uint32_t)bytes;
+	member->endpoint_count++;
+	return 0;
+}
+
+int qoi_member_fill(struct qo_context *context, struct qoi_member *member)
+{
+	int error;
+
+	memset(member, 0, sizeof(*member));
+	member->magic = QOI_MEMBER_MAGIC;
+	member->version = QOI_LAYOUT_VERSION;
+	member->layout_hash = QOI_LAYOUT_HASH;
+	member->allowed_count = qoi_topology_allowed_count(context->topology);
+	member->allowed_hash =
+		text_hash(qoi_topology_allowed_text(context->topology));
+	if (getrandom(&member->nonce, sizeof(member->nonce), 0) < 0)
+		return qoi_fail(-EIO, "getrandom: %m");
+	error = qoi_node_id(member->node);
+	for (uint32_t i = 0; error == 0 && i < context->agent.endpoint_count;
+	     i++)
+		error = member_endpoint(member, context->agent.endpoints[i]);
+	return error;
+}
+
+/*
+ * The allgather of the application's.  A rank that could not fill its member
+ * takes part with an empty one, so that the others hear of it.
+ */
+static int oob_gather(const struct qo_oob *oob, const struct qoi_member *own,
+		      struct qoi_member *all)
+{
+	void *request = NULL;
+	int error = oob->allgather(own, all, sizeof(*own), oob->arg, &request);
+
+	if (error != 0)
+		return qoi_fail(error, "out-of-band allgather: %s",
+				qo_error_string(error));
+	for (;;) {
+		error = oob->test(request, oob->arg);
+		if (error != -EAGAIN)
+			break;
+		sched_yield();
+	}
+	if (oob->free != NULL)
+		oob->free(request, oob->arg);
+	if (error != 0)
+		return qoi_fail(error, "out-of-band test: %s",
+				qo_error_string(error));
+	return 0;
+}
+
+static int oob_check(qo_context_t context, const struct qo_oob *oob)
+{
+	if (!qoi_context_live(context))
+		return qoi_fail(-EBADF, "qo_team_create: not a context");
+	if (oob == NULL || oob->size < sizeof(*oob))
+		return qoi_fail(-EINVAL, "qo_team_create: oob is NULL or its "
+				"size is not sizeof(struct qo_oob)");
+	if (oob->count == 0 || oob->rank >= oob->count)
+		return qoi_fail(-EINVAL, "qo_team_create: rank %u of %u",
+				oob->rank, oob->count);
+	if (oob->count > QOI_TEAM_RANKS_MAX)
+		return qoi_fail(-EINVAL, "qo_team_create: %u ranks, at most %u",
+				oob->count, QOI_TEAM_RANKS_MAX);
+	if (oob->allgather == NULL || oob->test == NULL)
+		return qoi_fail(-EINVAL, "qo_team_create: a callback is NULL");
+	return 0;
+}
+
+int qo_team_create(qo_context_t context, const struct qo_oob *oob,
+		   qo_team_t *team_out)
+{
+	struct qoi_member own;
+	struct qoi_member *all;
+	int error = oob_check(context, oob);
+	int filled;
+
+	if (error != 0)
+		return error;
+	if (team_out == NULL)
+		return qoi_fail(-EINVAL, "qo_team_create: team_out is NULL");
+	all = calloc(oob->count, sizeof(*all));
+	if (all == NULL)
+		return qoi_fail(-ENOMEM, "no memory for %u members", oob->count);
+	filled = qoi_member_fill(context, &own);
+	error = oob_gather(oob, &own, all);
+	if (error == 0)
+		error = filled;
+	if (error == 0)
+		error = qoi_team_build(context, oob->rank, oob->count, all,
+				       team_out);
+	free(all);
+	return error;
+}
+
+int qo_team_destroy(qo_team_t team)
+{
+	if (team == NULL)
+		return qoi_fail(-EINVAL, "qo_team_destroy: team is NULL");
+	if (qoi_observe32(&team->held) != 0)
+		return qoi_fail(-EBUSY, "qo_team_destroy: %u operations or "
+				"meshes of the team remain: destroy them first",
+				qoi_observe32(&team->held));
+	qoi_team_free(team);
+	return 0;
+}
+
+int qo_team_query(qo_team_t team, struct qo_team_info *info_out)
+{
+	if (team == NULL || info_out == NULL ||
+	    info_out->size != sizeof(*info_out))
+		return qoi_fail(-EINVAL, "qo_team_query: start from "
+				"QO_TEAM_INFO_INIT");
+	info_out->rank = team->rank;
+	info_out->count = team->count;
+	info_out->id = team->id;
+	info_out->ranks_here = team->ranks_here;
+	info_out->oversubscribed = team->oversubscribed;
+	return 0;
+}

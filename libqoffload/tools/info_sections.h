@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What qo_info can tell: each section is collected once, as a JSON object,
+ * and printed from that as text or as JSON.
+ */
+#ifndef QOI_TOOLS_INFO_SECTIONS_H
+#define QOI_TOOLS_INFO_SECTIONS_H
+
+#include <jansson.h>
+
+/* Where the rank is taken to run: wherever the tool itself does. */
+#define INFO_RANK_CPU_HERE (-2)
+
+/*
+ * Each returns 0 or a negative errno, already logged. The caller owns the
+ * object. @rank_cpu: INFO_RANK_CPU_HERE, or a cpu for which to decide.
+ */
+int info_collect_version(int rank_cpu, json_t **object_out);
+int info_collect_topology(int rank_cpu, json_t **object_out);
+int info_collect_agent(int rank_cpu, json_t **object_out);
+int info_collect_probe(int rank_cpu, json_t **object_out);
+int info_collect_config(int rank_cpu, json_t **object_out);
+
+#endif
