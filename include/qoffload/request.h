@@ -50,7 +50,8 @@ int qo_wait(qo_request_t request, int64_t deadline_ns,
  * Waits until one of several requests is complete.
  * requests: `count` of them; null ones are passed over.
  * index_out: which one; the lowest when several are.
- * Returns: 0; -ETIMEDOUT; -EBADF one is stale; -ENOENT all are null.
+ * Returns: 0; -ETIMEDOUT; -EBADF one is stale; -ENOENT all are null; -EINVAL
+ *   they belong to several contexts.
  * Blocks: until then.  Threads: any.
  * Since: 0.1.  Source: MPI-4.0 section 3.7.5, MPI_Waitany.
  */

@@ -24,7 +24,7 @@ typedef struct qo_request {
 	uint64_t id;
 } qo_request_t;
 
-/* A request that never was: test and wait give -EBADF. */
+/* A request that never was: test and wait give -EBADF; wait_any skips it. */
 #define QO_REQUEST_NULL_ID UINT64_C(0)
 
 /* Element types.  Values are part of the ABI. */
@@ -69,6 +69,7 @@ typedef struct qo_request {
 struct qo_status {
 	int32_t state; /* QO_PENDING, QO_DONE or QO_FAILED */
 	int32_t error; /* 0, or why it failed: a negative errno */
+	/* Of a request that has ended; of a pending one they say nothing: */
 	int32_t rank;  /* team rank that the failure is about, or QO_RANK_NONE */
 	uint32_t flags; /* QO_STATUS_* */
 };

@@ -172,7 +172,7 @@ static void losses_tell(struct qoi_agent *agent)
 		&qoi_request_tables[agent->context_number];
 
 	pthread_mutex_lock(&agent->table_lock);
-	for (uint64_t i = 0; i < table->count; i++) {
+	for (uint64_t i = 0; i < qoi_request_limits[agent->context_number]; i++) {
 		struct qoi_request *request = &table->slots[i];
 
 		if (request->used == 0 || !qoi_request_pending(request))

@@ -77,7 +77,7 @@ static void command_list(struct qoi_agent *agent, const struct command *command)
 		&qoi_request_tables[agent->context_number];
 	struct qoi_work *work;
 
-	if (command->op_slot >= table->count)
+	if (command->op_slot > table->mask)
 		return;
 	work = table->slots[command->op_slot].work;
 	if (work == NULL || work->listed)

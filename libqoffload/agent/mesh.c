@@ -13,7 +13,7 @@ void qoi_round_read(struct qo_mesh *mesh, struct qoi_round *round)
 			const void *slot = qoi_slot(edge->slots, &edge->shape,
 						    round->round);
 
-			qoi_request_watch(round->request, slot,
+			qoi_request_await(round->request, slot,
 					  round->round + 1);
 			return;
 		}

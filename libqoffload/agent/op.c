@@ -33,13 +33,13 @@ void qoi_op_move(struct qo_op *op, struct qoi_budget *budget)
 				   (int32_t)op->exec.error_rank);
 	} else if (op->work.readable &&
 		   qoi_exec_only_arrivals(&op->exec, &watch, &value)) {
-		qoi_request_watch(op->request, watch, value);
+		qoi_request_await(op->request, watch, value);
 	}
 }
 
 int qoi_op_needs_agent(const struct qo_op *op)
 {
-	return qoi_request_pending(op->request) && op->request->watch == NULL;
+	return qoi_request_pending(op->request) && !op->request->arrivals;
 }
 
 static int op_advance(struct qoi_work *work, struct qoi_budget *budget)

@@ -9,15 +9,42 @@
 #include "libqoffload/base/clock.h"
 #include "libqoffload/base/error.h"
 
-struct qoi_request_table qoi_request_tables[QOI_CONTEXT_COUNT_MAX + 1];
+const uint64_t qoi_request_zero;
+
+/* Its generation is given to no request. */
+static struct qoi_request nobody = {
+	.completion = UINT64_MAX,
+	.watch = &qoi_request_zero,
+	.watch_value = 1,
+};
+
+#define NO_TABLE { &nobody, 0 }
+#define NO_TABLES_16                                                           \
+	NO_TABLE, NO_TABLE, NO_TABLE, NO_TABLE, NO_TABLE, NO_TABLE, NO_TABLE,  \
+		NO_TABLE, NO_TABLE, NO_TABLE, NO_TABLE, NO_TABLE, NO_TABLE,    \
+		NO_TABLE, NO_TABLE, NO_TABLE
+#define NO_TABLES_64 NO_TABLES_16, NO_TABLES_16, NO_TABLES_16, NO_TABLES_16
+
+struct qoi_request_table qoi_request_tables[QOI_CONTEXT_COUNT_MAX + 1] = {
+	NO_TABLES_64, NO_TABLES_64, NO_TABLES_64, NO_TABLES_64
+};
+
+uint64_t qoi_request_limits[QOI_CONTEXT_COUNT_MAX + 1];
 
 /* Guards which numbers are taken; never on the data path. */
 static pthread_mutex_t tables_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Generation 0 is never given out, so that a handle of 0 is always stale. */
+/* 0 and UINT32_MAX are never given out: the null handle's, and nobody's. */
 static uint32_t generation_after(uint32_t generation)
 {
-	return generation == UINT32_MAX ? 1 : generation + 1;
+	return generation >= UINT32_MAX - 1 ? 1 : generation + 1;
+}
+
+/* An agent must move it on, or, inline, whoever looks. */
+static void watch_nothing(struct qoi_request *slot)
+{
+	qoi_set_own32(&slot->arrivals, 0);
+	qoi_request_watch(slot, &qoi_request_zero, slot->inlined ? 0 : 1);
 }
 
 static void slot_init(struct qoi_request *slot, uint32_t index,
@@ -27,12 +54,13 @@ static void slot_init(struct qoi_request *slot, uint32_t index,
 	slot->agent = agent;
 	slot->inlined = inlined != 0;
 	slot->completion = QOI_WORD_DONE;
+	watch_nothing(slot);
 }
 
 static int number_find(uint32_t *number_out)
 {
 	for (uint32_t i = 1; i <= QOI_CONTEXT_COUNT_MAX; i++) {
-		if (qoi_request_tables[i].slots == NULL) {
+		if (qoi_request_tables[i].slots == &nobody) {
 			*number_out = i;
 			return 0;
 		}
@@ -41,26 +69,36 @@ static int number_find(uint32_t *number_out)
 			QOI_CONTEXT_COUNT_MAX);
 }
 
+static void table_set(uint32_t number, struct qoi_request *slots, uint64_t mask,
+		      uint64_t limit)
+{
+	qoi_request_tables[number].slots = slots;
+	qoi_request_tables[number].mask = mask;
+	qoi_request_limits[number] = limit;
+}
+
 int qoi_request_table_open(uint64_t count, struct qoi_agent *agent, int inlined,
 			   uint32_t *number_out)
 {
 	struct qoi_request *slots;
+	uint64_t room = 1;
 	uint32_t number;
 	int error;
 
-	slots = aligned_alloc(128, count * sizeof(*slots));
+	while (room < count)
+		room *= 2;
+	slots = aligned_alloc(128, room * sizeof(*slots));
 	if (slots == NULL)
 		return qoi_fail(-ENOMEM, "no memory for %llu request slots: "
 				"lower QO_REQUEST_COUNT",
 				(unsigned long long)count);
-	memset(slots, 0, count * sizeof(*slots));
-	for (uint64_t i = 0; i < count; i++)
+	memset(slots, 0, room * sizeof(*slots));
+	for (uint64_t i = 0; i < room; i++)
 		slot_init(&slots[i], (uint32_t)i, agent, inlined);
 	pthread_mutex_lock(&tables_lock);
 	error = number_find(&number);
 	if (error == 0) {
-		qoi_request_tables[number].slots = slots;
-		qoi_publish64(&qoi_request_tables[number].count, count);
+		table_set(number, slots, room - 1, count);
 		*number_out = number;
 	}
 	pthread_mutex_unlock(&tables_lock);
@@ -75,8 +113,7 @@ void qoi_request_table_close(uint32_t number)
 
 	pthread_mutex_lock(&tables_lock);
 	slots = qoi_request_tables[number].slots;
-	qoi_publish64(&qoi_request_tables[number].count, 0);
-	qoi_request_tables[number].slots = NULL;
+	table_set(number, &nobody, 0, 0);
 	pthread_mutex_unlock(&tables_lock);
 	free(slots);
 }
@@ -86,7 +123,7 @@ int qoi_request_take(uint32_t number, struct qoi_work *work,
 {
 	struct qoi_request_table *table = &qoi_request_tables[number];
 
-	for (uint64_t i = 0; i < table->count; i++) {
+	for (uint64_t i = 0; i < qoi_request_limits[number]; i++) {
 		struct qoi_request *slot = &table->slots[i];
 
 		if (slot->used != 0)
@@ -98,7 +135,7 @@ int qoi_request_take(uint32_t number, struct qoi_work *work,
 	}
 	return qoi_fail(-EAGAIN, "all %llu request slots are taken: destroy "
 			"operations, or raise QO_REQUEST_COUNT",
-			(unsigned long long)table->count);
+			(unsigned long long)qoi_request_limits[number]);
 }
 
 void qoi_request_give(struct qoi_request *request)
@@ -113,7 +150,7 @@ uint64_t qoi_request_used(uint32_t number)
 	const struct qoi_request_table *table = &qoi_request_tables[number];
 	uint64_t used = 0;
 
-	for (uint64_t i = 0; i < table->count; i++)
+	for (uint64_t i = 0; i < qoi_request_limits[number]; i++)
 		used += table->slots[i].used != 0;
 	return used;
 }
@@ -128,9 +165,9 @@ void qoi_request_start(struct qoi_request *request, int64_t deadline_ns)
 	uint32_t generation = generation_after(qoi_request_generation(request));
 
 	request->deadline_ns = deadline_ns;
-	qoi_request_watch(request, NULL, 0);
-	qoi_publish64(&request->completion,
-		      word_of(generation, QOI_WORD_PENDING));
+	watch_nothing(request);
+	qoi_completion_publish(&request->completion,
+			       word_of(generation, QOI_WORD_PENDING));
 }
 
 void qoi_request_finish(struct qoi_request *request, int error, int32_t rank)
@@ -143,17 +180,17 @@ void qoi_request_finish(struct qoi_request *request, int error, int32_t rank)
 	if (request->deadline_ns != QO_NO_DEADLINE &&
 	    qoi_clock_ns() > request->deadline_ns)
 		low |= QOI_WORD_LATE;
-	/* P8 -> O8: results before completion */
-	qoi_publish64(&request->completion,
-		      word_of(qoi_request_generation(request), low));
+	qoi_completion_publish(
+		&request->completion,
+		word_of(qoi_request_generation(request), low));
 }
 
 void qoi_request_retire(struct qoi_request *request)
 {
 	uint32_t generation = generation_after(qoi_request_generation(request));
 
-	qoi_publish64(&request->completion,
-		      word_of(generation, QOI_WORD_DONE));
+	qoi_completion_publish(&request->completion,
+			       word_of(generation, QOI_WORD_DONE));
 }
 
 qo_request_t qoi_request_handle(const struct qoi_request *request,

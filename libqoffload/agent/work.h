@@ -40,7 +40,7 @@ struct qoi_work_ops {
 struct qoi_work {
 	const struct qoi_work_ops *ops;
 	uint32_t readable; /* 1: clients may move it; fixed */
-	uint32_t reserved;
+	uint32_t lendable; /* 1: a waiter can do all that its agent would */
 	uint32_t lock;	  /* who moves it on; short, see qoi_work_lock() */
 	uint32_t lenders; /* waiters that lend their core; the agent stays off */
 	uint32_t queued;  /* 1: on its way to, or in, the agent's list */

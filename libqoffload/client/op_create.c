@@ -256,6 +256,7 @@ static int channels_make(struct plan *plan)
 		if (!qoi_channel_mapped(op->channels[rank]))
 			op->work.readable = 0;
 	}
+	op->work.lendable = op->work.readable;
 	return 0;
 }
 

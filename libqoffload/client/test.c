@@ -9,38 +9,50 @@
 #include "libqoffload/base/error.h"
 #include "libqoffload/client/reader.h"
 
-static int not_a_request(void)
+static int __attribute__((noinline, cold)) not_a_request(void)
 {
 	return qoi_fail(-EBADF, "stale or unknown request");
 }
 
 /* Something seems to have arrived, or the agent is ours to run. */
-static uint64_t __attribute__((noinline))
-look_closer(struct qoi_request *request, uint32_t generation)
+static int __attribute__((noinline))
+look_closer(qo_request_t handle, struct qo_status *status_out,
+	    struct qoi_request *request)
 {
+	uint64_t word;
+
 	if (request->inlined)
 		qoi_agent_try_cycle(request->agent);
-	qoi_reader_move(request, generation);
-	return qoi_observe64(&request->completion);
+	if ((qoi_reader_move(request, (uint32_t)(handle.id >> 32)) &
+	     QOI_READER_ENDED) != 0)
+		qoi_agent_wake_waiters(request->agent);
+	word = qoi_completion_observe(&request->completion);
+	if (!qoi_completion_fits(word, handle))
+		return not_a_request();
+	qoi_completion_unpack(word, status_out);
+	return 0;
 }
 
 int qo_test(qo_request_t handle, struct qo_status *status_out)
 {
 	struct qoi_request *request = qoi_request_find(handle);
-	uint64_t word;
+	uint64_t word = qoi_completion_observe(&request->completion);
 
-	if (request == NULL)
+	if (!qoi_completion_fits(word, handle))
 		return not_a_request();
-	/* P8 -> O8: results before completion */
-	word = qoi_observe64(&request->completion);
-	if (word >> 32 != handle.id >> 32)
-		return not_a_request();
-	if (qoi_completion_pending(word)) {
-		if (!qoi_reader_awaits(request))
-			word = look_closer(request, (uint32_t)(word >> 32));
+	if ((uint32_t)word == QOI_WORD_PENDING && qoi_request_awaits(request)) {
+		status_out->state = QO_PENDING;
+		status_out->error = 0;
+		return 0;
 	}
-	qoi_completion_unpack(word, status_out);
-	return 0;
+	if ((uint32_t)word == QOI_WORD_DONE) {
+		status_out->state = QO_DONE;
+		status_out->error = 0;
+		status_out->rank = QO_RANK_NONE;
+		status_out->flags = 0;
+		return 0;
+	}
+	return look_closer(handle, status_out, request);
 }
 
 int qo_status_describe(const struct qo_status *status, char *text,

@@ -17,46 +17,57 @@
 struct waiting {
 	const qo_request_t *handles;
 	size_t count;
-	size_t index; /* which one ended */
-	uint64_t word; /* its completion */
+	uint32_t moved; /* QOI_READER_*: what the looks did */
+	size_t index;	/* which one ended */
+	uint64_t word;	/* its completion */
 	struct qoi_agent *agent; /* of all of them */
 };
 
-static uint64_t look(struct qoi_request *request, uint32_t generation)
+/*
+ * The completion word, after moving the request on if there is something to
+ * do.  `lent`: an agent has it, and leaves it to us.
+ */
+static uint64_t look(struct waiting *waiting, struct qoi_request *request,
+		     uint32_t generation, int lent)
 {
-	uint64_t word = qoi_observe64(&request->completion);
+	uint64_t word = qoi_completion_observe(&request->completion);
+	int ours = lent && qoi_own32(&request->arrivals) == 0;
 
-	if (qoi_completion_pending(word) && !qoi_reader_awaits(request)) {
-		qoi_reader_move(request, generation);
-		word = qoi_observe64(&request->completion);
+	if (!qoi_completion_pending(word))
+		return word;
+	if (!ours && qoi_request_awaits(request)) {
+		/* The payload may end in the line behind the watched one. */
+		__builtin_prefetch(qoi_request_watched(request) + 8);
+		return word;
 	}
-	return word;
+	waiting->moved |= qoi_reader_move(request, generation);
+	return qoi_completion_observe(&request->completion);
 }
 
 /*
  * Looks at each request; moves on what can be.  Returns 1 one has ended, 0
- * none, -EBADF one is stale, -ENOENT all are null.
+ * none, -EBADF one is stale, -ENOENT all are null, -EINVAL several contexts.
  */
-static int look_all(struct waiting *waiting)
+static int look_all(struct waiting *waiting, int lent)
 {
 	size_t nulls = 0;
 
 	for (size_t i = 0; i < waiting->count; i++) {
-		uint32_t generation = (uint32_t)(waiting->handles[i].id >> 32);
-		struct qoi_request *request;
+		qo_request_t handle = waiting->handles[i];
+		struct qoi_request *request = qoi_request_find(handle);
 		uint64_t word;
 
-		if (waiting->handles[i].id == QO_REQUEST_NULL_ID) {
+		if (handle.id == QO_REQUEST_NULL_ID) {
 			nulls++;
 			continue;
 		}
-		request = qoi_request_find(waiting->handles[i]);
-		if (request == NULL)
+		word = look(waiting, request, (uint32_t)(handle.id >> 32),
+			    lent);
+		if (!qoi_completion_fits(word, handle))
 			return -EBADF;
+		if (waiting->agent != NULL && waiting->agent != request->agent)
+			return -EINVAL;
 		waiting->agent = request->agent;
-		word = look(request, generation);
-		if (word >> 32 != generation)
-			return -EBADF;
 		if (qoi_completion_pending(word))
 			continue;
 		waiting->index = i;
@@ -68,59 +79,47 @@ static int look_all(struct waiting *waiting)
 
 static int look_ready(void *arg)
 {
-	return look_all(arg) != 0;
-}
+	struct waiting *waiting = arg;
 
-/* Lends, or takes back, this core's work for the requests. */
-static void lend(const struct waiting *waiting, int on)
-{
-	for (size_t i = 0; i < waiting->count; i++) {
-		struct qoi_request *request =
-			qoi_request_find(waiting->handles[i]);
-		struct qoi_work *work;
-
-		if (request == NULL || request->work == NULL)
-			continue;
-		work = request->work;
-		if (!work->readable)
-			continue;
-		if (on)
-			qoi_add32(&work->lenders, 1);
-		else
-			qoi_sub32(&work->lenders, 1);
-	}
+	waiting->moved = 0;
+	return look_all(waiting, 1) != 0 || waiting->moved != 0;
 }
 
 /*
- * While an agent has the request, the waiter moves it on in its place: with
- * read(), which for a work that was handed over is all there is to do.
+ * Lends this core's work to the requests, or takes it back.  Returns 1 when
+ * another waiter is there too.
  */
-static void lent_move(const struct waiting *waiting)
+static int lend(const struct waiting *waiting, int on)
 {
-	for (size_t i = 0; i < waiting->count; i++) {
-		struct qoi_request *request =
-			qoi_request_find(waiting->handles[i]);
-		uint64_t watch;
+	uint32_t others = 0;
 
-		if (request == NULL || !qoi_request_pending(request))
+	for (size_t i = 0; i < waiting->count; i++) {
+		const struct qoi_request *request =
+			qoi_request_find(waiting->handles[i]);
+		struct qoi_work *work = request->work;
+
+		if (waiting->handles[i].id == QO_REQUEST_NULL_ID ||
+		    work == NULL || !work->lendable)
 			continue;
-		watch = qoi_own64((const uint64_t *)&request->watch);
-		if (watch == 0)
-			qoi_reader_move(request, (uint32_t)(
-					waiting->handles[i].id >> 32));
+		if (on)
+			others |= qoi_add32(&work->lenders, 1) - 1;
+		else
+			others |= qoi_sub32(&work->lenders, 1);
 	}
+	return others != 0;
 }
 
-/* Sleeps until the bell rings, unless it has ended meanwhile. */
+/* Sleeps until the bell rings, unless it has ended or moved meanwhile. */
 static int sleep_on_bell(struct waiting *waiting, int64_t deadline_ns)
 {
 	struct qoi_bell *bell = waiting->agent->bell;
 	uint32_t sequence = qoi_bell_announce(bell);
 	int found;
 
-	lent_move(waiting);
-	found = look_all(waiting);
-	if (found != 0) {
+	waiting->moved = 0;
+	found = look_all(waiting, 1);
+	/* What moved may go on: nobody rings for a budget that was used up. */
+	if (found != 0 || waiting->moved != 0) {
 		qoi_bell_cancel(bell);
 		return found;
 	}
@@ -152,12 +151,14 @@ static int wait_slowly(struct waiting *waiting, int64_t deadline_ns)
 
 	qoi_patience_init(&patience, agent->config, agent->crowded);
 	while (found == 0) {
-		lent_move(waiting);
+		waiting->moved = 0;
 		if (inlined)
 			qoi_agent_try_cycle(agent);
-		found = look_all(waiting);
+		found = look_all(waiting, 1);
 		if (found != 0)
 			break;
+		if (waiting->moved != 0)
+			qoi_patience_reset(&patience);
 		switch (qoi_patience_step(&patience, deadline_ns)) {
 		case QOI_PATIENCE_OVER:
 			return -ETIMEDOUT;
@@ -173,19 +174,25 @@ static int wait_slowly(struct waiting *waiting, int64_t deadline_ns)
 	return found;
 }
 
-/* Returns 1, -ETIMEDOUT, -EBADF or -ENOENT. */
+/* Returns 1, -ETIMEDOUT, -EBADF, -ENOENT or -EINVAL. */
 static int wait_for(struct waiting *waiting, int64_t deadline_ns)
 {
-	int found = look_all(waiting);
+	int found = look_all(waiting, 0);
+	int others;
 
-	if (found != 0)
-		return found;
-	lend(waiting, 1);
-	found = wait_slowly(waiting, deadline_ns);
-	lend(waiting, 0);
-	/* What is still pending goes back to the agent, which may sleep. */
-	if (found != 1 || waiting->count > 1)
-		qoi_agent_wake(waiting->agent);
+	if (found == 0) {
+		lend(waiting, 1);
+		found = wait_slowly(waiting, deadline_ns);
+		others = lend(waiting, 0);
+		/* What is still pending goes back to the agent. */
+		if (found != 1 || waiting->count > 1)
+			qoi_agent_wake(waiting->agent);
+	} else {
+		others = (waiting->moved & QOI_READER_ENDED) != 0;
+	}
+	/* We ended it: nobody told those who wait for it too. */
+	if (others && waiting->agent != NULL)
+		qoi_agent_wake_waiters(waiting->agent);
 	return found;
 }
 
@@ -218,5 +225,8 @@ int qo_wait_any(const qo_request_t *requests, size_t count, int64_t deadline_ns,
 	if (found == -EBADF)
 		return qoi_fail(found, "qo_wait_any: a request is stale or "
 				"unknown");
+	if (found == -EINVAL)
+		return qoi_fail(found, "qo_wait_any: requests of several "
+				"contexts: wait for each context's");
 	return found;
 }
