@@ -147,7 +147,8 @@ struct qo_provider_ops {
 	 * a put is never seen before its payload.  When the word is published
 	 * and somebody sleeps on the peer's bell (QOI_BELL_AGENT_DATA), put()
 	 * wakes it; fault does so when the put is delivered.
-	 * Returns 0, -EAGAIN (nothing was taken), -ECONNRESET, -EINVAL (range).
+	 * Returns 0, -EAGAIN (nothing was taken; until it is worth another try,
+	 * busy() says 1, or fd() will be readable), -ECONNRESET, -EINVAL (range).
 	 */
 	int (*put)(struct qo_remote *remote, const struct qo_put *put);
 	/*

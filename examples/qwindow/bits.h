@@ -43,8 +43,8 @@ static inline void bits_extract(uint8_t *to, const uint8_t *from, size_t first,
 }
 
 /* to[first + k] ^= from[k] for k < count. */
-static inline void bits_xor_into(uint8_t *to, size_t first,
-				 const uint8_t *from, size_t count)
+static inline void bits_xor_into(uint8_t *to, size_t first, const uint8_t *from,
+				 size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (bits_get(from, i))
@@ -62,8 +62,8 @@ static inline uint32_t bits_list(const uint8_t *bits, uint32_t count,
 		unsigned byte = bits[i];
 
 		while (byte != 0) {
-			list[found++] = base + 8 * i +
-					(uint32_t)__builtin_ctz(byte);
+			list[found++] =
+				base + 8 * i + (uint32_t)__builtin_ctz(byte);
 			byte &= byte - 1;
 		}
 	}

@@ -29,8 +29,7 @@ static inline void clock_sleep_until(int64_t when_ns)
 		.tv_nsec = when_ns % 1000000000,
 	};
 
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) !=
-	       0)
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) != 0)
 		;
 }
 

@@ -21,17 +21,20 @@ static int read_text(const char *path, char **text_out, struct problem *problem)
 	int rc = 0;
 
 	if (file == NULL)
-		return problem_set(problem, -errno, "%s: cannot be opened: "
-			"%s; give the model's file name", path,
-			strerror(errno));
+		return problem_set(problem, -errno,
+				   "%s: cannot be opened: "
+				   "%s; give the model's file name",
+				   path, strerror(errno));
 	do {
 		char *grown;
 
 		room *= 2;
 		grown = room <= MAX_FILE_BYTES ? realloc(text, room) : NULL;
 		if (grown == NULL) {
-			rc = problem_set(problem, -ENOMEM, "%s: over %zu "
-				"bytes; use a folded model", path, room / 2);
+			rc = problem_set(problem, -ENOMEM,
+					 "%s: over %zu "
+					 "bytes; use a folded model",
+					 path, room / 2);
 			break;
 		}
 		text = grown;
@@ -39,12 +42,17 @@ static int read_text(const char *path, char **text_out, struct problem *problem)
 		bytes += got;
 	} while (bytes == room - 1);
 	if (rc == 0 && ferror(file) != 0)
-		rc = problem_set(problem, -EIO, "%s: byte %zu: cannot be "
-			"read; give a regular file", path, bytes);
+		rc = problem_set(problem, -EIO,
+				 "%s: byte %zu: cannot be "
+				 "read; give a regular file",
+				 path, bytes);
 	fclose(file);
 	if (rc == 0 && memchr(text, '\0', bytes) != NULL)
-		rc = problem_set(problem, -EINVAL, "%s: byte %zu: a zero byte "
-			"in a text file; give a .dem file, not shots", path,
+		rc = problem_set(
+			problem, -EINVAL,
+			"%s: byte %zu: a zero byte "
+			"in a text file; give a .dem file, not shots",
+			path,
 			(size_t)((char *)memchr(text, '\0', bytes) - text));
 	if (rc != 0) {
 		free(text);
@@ -152,22 +160,26 @@ static int find_layers(const char *path, const struct dem_raw *raw,
 		double layer = detector->time - start;
 
 		if (detector->dimensions == 0)
-			return problem_set(problem, -EINVAL, "%s: detector D%u "
+			return problem_set(
+				problem, -EINVAL,
+				"%s: detector D%u "
 				"has no coordinates; add detector(x, y, t) D%u",
 				path, d, d);
 		if (!(layer >= before) || layer != floor(layer) ||
 		    layer >= MAX_LAYERS)
-			return problem_set(problem, -EINVAL, "%s: detector D%u "
+			return problem_set(
+				problem, -EINVAL,
+				"%s: detector D%u "
 				"has time %g: the last coordinate must count "
-				"layers and never go back; renumber them", path,
-				d, detector->time);
+				"layers and never go back; renumber them",
+				path, d, detector->time);
 		before = (uint32_t)layer;
 		dem->layer[d] = before;
 	}
 	dem->layer_count = before + 1;
 	dem->dimensions = raw->detectors[raw->detector_count - 1].dimensions;
-	dem->layer_first = calloc((size_t)dem->layer_count + 1,
-				  sizeof(*dem->layer_first));
+	dem->layer_first =
+		calloc((size_t)dem->layer_count + 1, sizeof(*dem->layer_first));
 	if (dem->layer_first == NULL)
 		return -ENOMEM;
 	for (uint32_t d = 0; d < raw->detector_count; d++)
@@ -200,8 +212,9 @@ static int find_columns(const struct dem_raw *raw, struct dem *dem)
 			sorted[columns++] = sorted[d];
 	}
 	for (uint32_t d = 0; d < raw->detector_count; d++) {
-		const double *found = bsearch(&raw->detectors[d].first, sorted,
-			columns, sizeof(*sorted), compare_doubles);
+		const double *found =
+			bsearch(&raw->detectors[d].first, sorted, columns,
+				sizeof(*sorted), compare_doubles);
 
 		dem->column[d] = (uint32_t)(found - sorted);
 	}
@@ -231,9 +244,11 @@ static int build(const char *path, struct dem_raw *raw, struct dem *dem,
 	dem->detector_count = raw->detector_count;
 	dem->observable_count = raw->observable_count;
 	if (raw->detector_count == 0 || raw->edge_count == 0)
-		return problem_set(problem, -EINVAL, "%s: no detectors or no "
-			"errors in it; give a .dem made by stim "
-			"analyze_errors of a noisy circuit", path);
+		return problem_set(problem, -EINVAL,
+				   "%s: no detectors or no "
+				   "errors in it; give a .dem made by stim "
+				   "analyze_errors of a noisy circuit",
+				   path);
 	dem->layer = calloc(raw->detector_count, sizeof(*dem->layer));
 	dem->column = calloc(raw->detector_count, sizeof(*dem->column));
 	dem->flips = calloc(bits_bytes(raw->detector_count), 1);
@@ -254,7 +269,7 @@ static int build(const char *path, struct dem_raw *raw, struct dem *dem,
 
 int dem_read(const char *path, struct dem *dem_out, struct problem *problem)
 {
-	struct dem_raw raw = {0};
+	struct dem_raw raw = { 0 };
 	char *text = NULL;
 	int rc = read_text(path, &text, problem);
 
@@ -268,8 +283,10 @@ int dem_read(const char *path, struct dem *dem_out, struct problem *problem)
 	if (rc == 0)
 		return 0;
 	dem_release(dem_out);
-	return problem_set(problem, rc, "%s: no memory for this model; use a "
-			   "smaller one", path);
+	return problem_set(problem, rc,
+			   "%s: no memory for this model; use a "
+			   "smaller one",
+			   path);
 }
 
 void dem_release(struct dem *dem)

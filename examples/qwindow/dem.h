@@ -28,9 +28,9 @@ struct dem {
 	uint32_t layer_count;
 	uint32_t dimensions; /* coordinates of a detector, time included */
 	uint32_t column_count;
-	uint32_t max_span; /* layers that the longest edge crosses */
+	uint32_t max_span;     /* layers that the longest edge crosses */
 	uint32_t *layer_first; /* owned, layer_count + 1: first detector */
-	uint32_t *layer; /* owned, of each detector */
+	uint32_t *layer;       /* owned, of each detector */
 	uint32_t *column; /* owned, of each detector, by first coordinate */
 	struct dem_edge *edges; /* owned, sorted by (a, b), all different */
 	size_t edge_count;

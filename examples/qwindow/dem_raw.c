@@ -56,11 +56,13 @@ static int parse_arguments(struct parser *parser, char **text,
 		double value = strtod(at, &end);
 
 		if (end == at)
-			return fail(parser, "a number or ')' is missing in "
-				"the parentheses; complete the line");
+			return fail(parser,
+				    "a number or ')' is missing in "
+				    "the parentheses; complete the line");
 		if (instruction->argument_count == MAX_COORDINATES)
-			return fail(parser, "more than 16 numbers in "
-				"parentheses; drop the ones not needed");
+			return fail(parser,
+				    "more than 16 numbers in "
+				    "parentheses; drop the ones not needed");
 		instruction->arguments[instruction->argument_count++] = value;
 		at = skip_space(end);
 		if (*at == ',')
@@ -78,8 +80,9 @@ static int parse_instruction(struct parser *parser, char *text,
 	while (isalnum((unsigned char)text[length]) || text[length] == '_')
 		length++;
 	if (length == 0 || length >= sizeof(instruction->name))
-		return fail(parser, "not an instruction of a detector error "
-			"model; give a .dem made by stim analyze_errors");
+		return fail(parser,
+			    "not an instruction of a detector error "
+			    "model; give a .dem made by stim analyze_errors");
 	memcpy(instruction->name, text, length);
 	instruction->name[length] = '\0';
 	instruction->argument_count = 0;
@@ -112,7 +115,7 @@ static int parse_target(struct parser *parser, char **text, uint64_t *index_out)
 	value = strtoull(*text + 1, &end, 10);
 	if (errno != 0 || (*end != '\0' && !isspace((unsigned char)*end)))
 		return fail(parser, "a target's number is not whole; write "
-			"it in decimal digits");
+				    "it in decimal digits");
 	*text = skip_space(end);
 	*index_out = value;
 	return 0;
@@ -126,7 +129,7 @@ static int detector_use(struct parser *parser, uint64_t index)
 		index += parser->detector_shift;
 	if (index >= MAX_DETECTORS)
 		return fail(parser, "a detector's number is over 16777215; "
-			"cut the circuit into shorter ones");
+				    "cut the circuit into shorter ones");
 	while (raw->detector_room <= index) {
 		uint32_t room = raw->detector_room * 2 + 1024;
 		struct dem_detector *grown =
@@ -134,8 +137,9 @@ static int detector_use(struct parser *parser, uint64_t index)
 
 		if (grown == NULL)
 			return problem_set(parser->problem, -ENOMEM,
-				"%s: no memory for %u detectors; use a "
-				"smaller model", parser->path, room);
+					   "%s: no memory for %u detectors; use a "
+					   "smaller model",
+					   parser->path, room);
 		memset(grown + raw->detector_room, 0,
 		       (room - raw->detector_room) * sizeof(*grown));
 		raw->detectors = grown;
@@ -150,7 +154,7 @@ static int observable_use(struct parser *parser, uint64_t index)
 {
 	if (index >= DEM_MAX_OBSERVABLES)
 		return fail(parser, "more than 64 observables; decode them "
-			"in several models");
+				    "in several models");
 	if (parser->raw->observable_count <= index)
 		parser->raw->observable_count = (uint32_t)index + 1;
 	return 0;
@@ -167,10 +171,11 @@ static int edge_append(struct parser *parser, const struct dem_edge *edge)
 		if (room <= MAX_EDGES)
 			grown = realloc(raw->edges, room * sizeof(*grown));
 		if (grown == NULL)
-			return problem_set(parser->problem, -ENOMEM,
+			return problem_set(
+				parser->problem, -ENOMEM,
 				"%s: line %zu: no room for %zu errors; use "
-				"a smaller model", parser->path,
-				parser->line + 1, room);
+				"a smaller model",
+				parser->path, parser->line + 1, room);
 		raw->edges = grown;
 		raw->edge_room = room;
 	}
@@ -195,7 +200,7 @@ static int edge_add_end(struct parser *parser, struct dem_edge *edge,
 		edge->b = end;
 	} else {
 		return fail(parser, "hyperedge: a part of this error has more "
-			"than 2 detectors; " DECOMPOSE);
+				    "than 2 detectors; " DECOMPOSE);
 	}
 	return 0;
 }
@@ -242,13 +247,13 @@ static int error_target(struct parser *parser, struct dem_edge *edge,
 
 static int parse_error(struct parser *parser, struct instruction *instruction)
 {
-	struct dem_edge edge = {.a = DEM_BOUNDARY, .b = DEM_BOUNDARY};
+	struct dem_edge edge = { .a = DEM_BOUNDARY, .b = DEM_BOUNDARY };
 	char *at = instruction->targets;
 
 	if (instruction->argument_count != 1 ||
 	    !(instruction->arguments[0] >= 0 && instruction->arguments[0] <= 1))
 		return fail(parser, "error() needs one probability from 0 "
-			"to 1; write error(0.001) D0 D1");
+				    "to 1; write error(0.001) D0 D1");
 	edge.probability = instruction->arguments[0];
 	while (*at != '\0') {
 		int rc;
@@ -260,7 +265,7 @@ static int parse_error(struct parser *parser, struct instruction *instruction)
 			rc = error_target(parser, &edge, &at);
 		} else {
 			return fail(parser, "a target is not D, L or ^; "
-				"write error(0.001) D0 D1 ^ D2 L0");
+					    "write error(0.001) D0 D1 ^ D2 L0");
 		}
 		if (rc != 0)
 			return rc;
@@ -268,8 +273,7 @@ static int parse_error(struct parser *parser, struct instruction *instruction)
 	return edge_finish(parser, &edge);
 }
 
-static int parse_detector(struct parser *parser,
-			  struct instruction *instruction)
+static int parse_detector(struct parser *parser, struct instruction *instruction)
 {
 	uint32_t count = instruction->argument_count;
 	char *at = instruction->targets;
@@ -285,8 +289,8 @@ static int parse_detector(struct parser *parser,
 			return rc;
 		if (count == 0)
 			continue;
-		detector = &parser->raw->detectors[index +
-						   parser->detector_shift];
+		detector =
+			&parser->raw->detectors[index + parser->detector_shift];
 		detector->dimensions = count;
 		detector->first = instruction->arguments[0] + parser->shift[0];
 		detector->time = instruction->arguments[count - 1] +
@@ -294,7 +298,7 @@ static int parse_detector(struct parser *parser,
 	}
 	if (*at != '\0')
 		return fail(parser, "detector() takes detectors only; write "
-			"detector(x, y, t) D0");
+				    "detector(x, y, t) D0");
 	return 0;
 }
 
@@ -305,13 +309,13 @@ static int parse_shift(struct parser *parser, struct instruction *instruction)
 
 	if (*skip_space(end) != '\0' || amount >= MAX_DETECTORS)
 		return fail(parser, "shift_detectors takes one whole number; "
-			"write shift_detectors(0, 0, 1) 24");
+				    "write shift_detectors(0, 0, 1) 24");
 	for (uint32_t i = 0; i < instruction->argument_count; i++)
 		parser->shift[i] += instruction->arguments[i];
 	parser->detector_shift += amount;
 	if (parser->detector_shift >= MAX_DETECTORS)
 		return fail(parser, "detectors are shifted over 16777215; "
-			"cut the circuit into shorter ones");
+				    "cut the circuit into shorter ones");
 	return 0;
 }
 
@@ -331,7 +335,7 @@ static int parse_observable(struct parser *parser,
 	}
 	if (*at != '\0')
 		return fail(parser, "logical_observable takes observables; "
-			"write logical_observable L0");
+				    "write logical_observable L0");
 	return 0;
 }
 
@@ -350,10 +354,10 @@ static int parse_repeat(struct parser *parser, struct instruction *instruction,
 	if (turns == 0 || turns > MAX_DETECTORS || end[0] != '{' ||
 	    *skip_space(end + 1) != '\0')
 		return fail(parser, "repeat needs a count and a brace; write "
-			"repeat 10 {");
+				    "repeat 10 {");
 	if (depth == MAX_DEPTH)
 		return fail(parser, "repeat blocks nest over 16 deep; unroll "
-			"the inner ones");
+				    "the inner ones");
 	for (unsigned long long turn = 0; turn < turns; turn++) {
 		int rc = parse_block(parser, body, depth + 1, end_out);
 
@@ -379,7 +383,7 @@ static int parse_one(struct parser *parser, char *text)
 	if (strcmp(instruction.name, "logical_observable") == 0)
 		return parse_observable(parser, &instruction);
 	return fail(parser, "unknown instruction; known are error, detector, "
-		"logical_observable, shift_detectors and repeat");
+			    "logical_observable, shift_detectors and repeat");
 }
 
 /* Lines from `first` to the end of the text or the block's brace; the line
@@ -395,14 +399,15 @@ static int parse_block(struct parser *parser, size_t first, int depth,
 
 		parser->line = at;
 		if (++parser->lines_read > MAX_LINES_READ)
-			return fail(parser, "over 67108864 lines when "
-				"unrolled; use a smaller repeat count");
+			return fail(parser,
+				    "over 67108864 lines when "
+				    "unrolled; use a smaller repeat count");
 		if (*text == '\0')
 			continue;
 		if (*text == '}') {
 			if (depth == 0)
 				return fail(parser, "a brace closes no repeat;"
-					" remove it");
+						    " remove it");
 			*end_out = at;
 			return 0;
 		}
@@ -421,7 +426,7 @@ static int parse_block(struct parser *parser, size_t first, int depth,
 	}
 	if (depth != 0)
 		return fail(parser, "the file ends inside a repeat block; it "
-			"is cut short, copy it again");
+				    "is cut short, copy it again");
 	*end_out = at;
 	return 0;
 }
@@ -435,7 +440,8 @@ static int split_lines(struct parser *parser, char *text)
 		count += *at == '\n';
 	parser->lines = malloc(count * sizeof(*parser->lines));
 	if (parser->lines == NULL)
-		return problem_set(parser->problem, -ENOMEM,
+		return problem_set(
+			parser->problem, -ENOMEM,
 			"%s: no memory for %zu lines; use a smaller model",
 			parser->path, count);
 	while (text != NULL && *text != '\0') {

@@ -6,8 +6,8 @@
 #include "examples/qwindow/dem.h"
 
 struct dem_detector {
-	double first; /* first coordinate */
-	double time; /* last coordinate */
+	double first;	     /* first coordinate */
+	double time;	     /* last coordinate */
 	uint32_t dimensions; /* 0: not declared with coordinates */
 };
 

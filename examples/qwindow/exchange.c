@@ -9,8 +9,7 @@
 
 size_t exchange_edge_bytes(const struct exchange *x, enum exchange_kind kind)
 {
-	return kind == EXCHANGE_HALO ? x->shape.halo_bytes :
-				       x->shape.seam_bytes;
+	return kind == EXCHANGE_HALO ? x->shape.halo_bytes : x->shape.seam_bytes;
 }
 
 uint32_t exchange_edge_depth(const struct exchange *x, enum exchange_kind kind)
@@ -44,8 +43,7 @@ static int make_buffers(struct exchange *x)
 	for (int i = 0; i < EXCHANGE_BLOCK_SLOTS && rc == 0; i++) {
 		rc = buffer_make(&x->block_send[i], block_send_bytes(x));
 		if (rc == 0)
-			rc = buffer_make(&x->block_recv[i],
-					 x->shape.recv_bytes);
+			rc = buffer_make(&x->block_recv[i], x->shape.recv_bytes);
 	}
 	for (int i = 0; i < EXCHANGE_FRAME_SLOTS && rc == 0; i++) {
 		rc = buffer_make(&x->frame_send[i], x->shape.frame_bytes);
@@ -76,7 +74,8 @@ int exchange_open(struct exchange *x)
 		rc = x->ops->open(x);
 	if (rc != 0) {
 		free_buffers(x);
-		problem_set(x->problem, rc, "exchange %s: cannot be set up: "
+		problem_set(x->problem, rc,
+			    "exchange %s: cannot be set up: "
 			    "%s; use fewer --patches or the other --exchange",
 			    x->ops->name, strerror(-rc));
 	}
@@ -91,8 +90,8 @@ void exchange_close(struct exchange *x)
 
 static uint32_t kind_slots(enum exchange_kind kind)
 {
-	return kind == EXCHANGE_BLOCKS ? EXCHANGE_BLOCK_SLOTS :
-					 EXCHANGE_FRAME_SLOTS;
+	return kind == EXCHANGE_BLOCKS ? EXCHANGE_BLOCK_SLOTS
+				       : EXCHANGE_FRAME_SLOTS;
 }
 
 static int account(struct exchange *x, enum exchange_kind kind,
@@ -108,8 +107,8 @@ int exchange_post(struct exchange *x, enum exchange_kind kind, uint64_t step)
 	int rc = x->ops->post(x, kind, (uint32_t)(step % kind_slots(kind)));
 
 	x->times.posts[kind]++;
-	x->times.bytes[kind] += kind == EXCHANGE_BLOCKS ? block_send_bytes(x) :
-							  x->shape.frame_bytes;
+	x->times.bytes[kind] += kind == EXCHANGE_BLOCKS ? block_send_bytes(x)
+							: x->shape.frame_bytes;
 	return account(x, kind, start_ns, rc);
 }
 

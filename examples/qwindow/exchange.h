@@ -14,9 +14,9 @@
 
 #include "examples/qwindow/problem.h"
 
-#define EXCHANGE_BLOCK_SLOTS 2 /* one in use, one under way */
-#define EXCHANGE_FRAME_SLOTS 3 /* filled by A, by B, under way */
-#define EXCHANGE_EDGE_STEPS 4 /* steps whose halo or seams are held */
+#define EXCHANGE_BLOCK_SLOTS 2	/* one in use, one under way */
+#define EXCHANGE_FRAME_SLOTS 3	/* filled by A, by B, under way */
+#define EXCHANGE_EDGE_STEPS 4	/* steps whose halo or seams are held */
 #define EXCHANGE_PIECES_MOST 16 /* seam messages of a step */
 
 enum exchange_kind {
@@ -31,13 +31,13 @@ enum exchange_kind {
 struct exchange_shape {
 	uint32_t rank;
 	uint32_t ranks;
-	const size_t *block_bytes; /* from each rank; own: to each rank */
+	const size_t *block_bytes;  /* from each rank; own: to each rank */
 	const size_t *block_offset; /* of each in what is received */
-	size_t recv_bytes; /* of all blocks received */
-	int equal_blocks; /* all block_bytes are equal */
-	size_t halo_bytes; /* 0: no edges at all */
-	size_t seam_bytes; /* of a piece */
-	uint32_t pieces; /* seam messages of a step */
+	size_t recv_bytes;	    /* of all blocks received */
+	int equal_blocks;	    /* all block_bytes are equal */
+	size_t halo_bytes;	    /* 0: no edges at all */
+	size_t seam_bytes;	    /* of a piece */
+	uint32_t pieces;	    /* seam messages of a step */
 	size_t frame_bytes;
 };
 
@@ -51,9 +51,9 @@ struct exchange_times {
 struct exchange {
 	const struct exchange_ops *ops;
 	struct exchange_shape shape;
-	MPI_Comm comm; /* the caller's */
-	struct problem *problem; /* the caller's */
-	void *backend; /* owned by the ops */
+	MPI_Comm comm;				   /* the caller's */
+	struct problem *problem;		   /* the caller's */
+	void *backend;				   /* owned by the ops */
 	uint8_t *block_send[EXCHANGE_BLOCK_SLOTS]; /* owned */
 	uint8_t *block_recv[EXCHANGE_BLOCK_SLOTS]; /* owned */
 	uint8_t *frame_send[EXCHANGE_FRAME_SLOTS]; /* owned */

@@ -11,8 +11,8 @@ struct mpi_edge {
 	size_t bytes;
 	uint32_t depth;
 	int tag;
-	uint8_t *send; /* owned, depth messages */
-	uint8_t *recv; /* owned, depth messages */
+	uint8_t *send;		    /* owned, depth messages */
+	uint8_t *recv;		    /* owned, depth messages */
 	MPI_Request *send_requests; /* owned */
 	MPI_Request *recv_requests; /* owned */
 };
@@ -23,10 +23,10 @@ struct mpi_backend {
 	MPI_Request blocks[EXCHANGE_BLOCK_SLOTS];
 	MPI_Request frames[EXCHANGE_FRAME_SLOTS];
 	struct mpi_edge edges[EXCHANGE_KINDS]; /* HALO and SEAM */
-	int *send_counts; /* owned */
-	int *send_offsets; /* owned */
-	int *recv_counts; /* owned */
-	int *recv_offsets; /* owned */
+	int *send_counts;		       /* owned */
+	int *send_offsets;		       /* owned */
+	int *recv_counts;		       /* owned */
+	int *recv_offsets;		       /* owned */
 };
 
 static int mpi_failed(struct exchange *x, const char *what, int code)
@@ -36,8 +36,10 @@ static int mpi_failed(struct exchange *x, const char *what, int code)
 
 	MPI_Error_string(code, text, &length);
 	text[strcspn(text, "\n")] = '\0';
-	return problem_set(x->problem, -EIO, "exchange mpi: %s: %s; see "
-			   "whether a rank has died", what, text);
+	return problem_set(x->problem, -EIO,
+			   "exchange mpi: %s: %s; see "
+			   "whether a rank has died",
+			   what, text);
 }
 
 static int check(struct exchange *x, const char *what, int code)
@@ -156,14 +158,16 @@ static int post_blocks(struct exchange *x, uint32_t slot)
 
 	if (x->shape.equal_blocks)
 		return check(x, "MPI_Ialltoall",
-			MPI_Ialltoall(x->block_send[slot], mpi->send_counts[0],
-				MPI_BYTE, x->block_recv[slot],
-				mpi->recv_counts[0], MPI_BYTE, comm, request));
+			     MPI_Ialltoall(x->block_send[slot],
+					   mpi->send_counts[0], MPI_BYTE,
+					   x->block_recv[slot],
+					   mpi->recv_counts[0], MPI_BYTE, comm,
+					   request));
 	return check(x, "MPI_Ialltoallv",
-		MPI_Ialltoallv(x->block_send[slot], mpi->send_counts,
-			mpi->send_offsets, MPI_BYTE, x->block_recv[slot],
-			mpi->recv_counts, mpi->recv_offsets, MPI_BYTE, comm,
-			request));
+		     MPI_Ialltoallv(x->block_send[slot], mpi->send_counts,
+				    mpi->send_offsets, MPI_BYTE,
+				    x->block_recv[slot], mpi->recv_counts,
+				    mpi->recv_offsets, MPI_BYTE, comm, request));
 }
 
 static int mpi_post(struct exchange *x, enum exchange_kind kind, uint32_t slot)
@@ -173,16 +177,16 @@ static int mpi_post(struct exchange *x, enum exchange_kind kind, uint32_t slot)
 	if (kind == EXCHANGE_BLOCKS)
 		return post_blocks(x, slot);
 	return check(x, "MPI_Iallreduce",
-		MPI_Iallreduce(x->frame_send[slot], x->frame_recv[slot],
-			(int)x->shape.frame_bytes, MPI_BYTE, MPI_BXOR,
-			mpi->comms[kind], &mpi->frames[slot]));
+		     MPI_Iallreduce(x->frame_send[slot], x->frame_recv[slot],
+				    (int)x->shape.frame_bytes, MPI_BYTE, MPI_BXOR,
+				    mpi->comms[kind], &mpi->frames[slot]));
 }
 
 static int mpi_wait(struct exchange *x, enum exchange_kind kind, uint32_t slot)
 {
 	struct mpi_backend *mpi = x->backend;
-	MPI_Request *request = kind == EXCHANGE_BLOCKS ? &mpi->blocks[slot] :
-							 &mpi->frames[slot];
+	MPI_Request *request = kind == EXCHANGE_BLOCKS ? &mpi->blocks[slot]
+						       : &mpi->frames[slot];
 
 	return check(x, "MPI_Wait", MPI_Wait(request, MPI_STATUS_IGNORE));
 }
@@ -194,22 +198,23 @@ static int mpi_edge_post(struct exchange *x, enum exchange_kind kind,
 	struct mpi_edge *edge = &mpi->edges[kind];
 	uint32_t slot = (uint32_t)(round % edge->depth);
 	int ranks = (int)x->shape.ranks, rank = (int)x->shape.rank;
-	int rc = check(x, "MPI_Wait", MPI_Wait(&edge->send_requests[slot],
-					       MPI_STATUS_IGNORE));
+	int rc = check(x, "MPI_Wait",
+		       MPI_Wait(&edge->send_requests[slot], MPI_STATUS_IGNORE));
 
 	if (rc == 0)
 		rc = check(x, "MPI_Irecv",
-			MPI_Irecv(edge->recv + slot * edge->bytes,
-				(int)edge->bytes, MPI_BYTE, (rank + 1) % ranks,
-				edge->tag, mpi->comms[kind],
-				&edge->recv_requests[slot]));
+			   MPI_Irecv(edge->recv + slot * edge->bytes,
+				     (int)edge->bytes, MPI_BYTE,
+				     (rank + 1) % ranks, edge->tag,
+				     mpi->comms[kind],
+				     &edge->recv_requests[slot]));
 	if (rc != 0)
 		return rc;
 	memcpy(edge->send + slot * edge->bytes, data, edge->bytes);
 	return check(x, "MPI_Isend",
-		MPI_Isend(edge->send + slot * edge->bytes, (int)edge->bytes,
-			MPI_BYTE, (rank + ranks - 1) % ranks, edge->tag,
-			mpi->comms[kind], &edge->send_requests[slot]));
+		     MPI_Isend(edge->send + slot * edge->bytes, (int)edge->bytes,
+			       MPI_BYTE, (rank + ranks - 1) % ranks, edge->tag,
+			       mpi->comms[kind], &edge->send_requests[slot]));
 }
 
 static int mpi_edge_wait(struct exchange *x, enum exchange_kind kind,
@@ -218,8 +223,8 @@ static int mpi_edge_wait(struct exchange *x, enum exchange_kind kind,
 	struct mpi_backend *mpi = x->backend;
 	struct mpi_edge *edge = &mpi->edges[kind];
 	uint32_t slot = (uint32_t)(round % edge->depth);
-	int rc = check(x, "MPI_Wait", MPI_Wait(&edge->recv_requests[slot],
-					       MPI_STATUS_IGNORE));
+	int rc = check(x, "MPI_Wait",
+		       MPI_Wait(&edge->recv_requests[slot], MPI_STATUS_IGNORE));
 
 	if (rc == 0)
 		*data_out = edge->recv + slot * edge->bytes;
@@ -242,11 +247,11 @@ static int mpi_poke(struct exchange *x)
 	int rc = 0, done;
 
 	for (int i = 0; i < EXCHANGE_BLOCK_SLOTS && rc == 0; i++)
-		rc = check(x, "MPI_Test", MPI_Test(&mpi->blocks[i], &done,
-						   MPI_STATUS_IGNORE));
+		rc = check(x, "MPI_Test",
+			   MPI_Test(&mpi->blocks[i], &done, MPI_STATUS_IGNORE));
 	for (int i = 0; i < EXCHANGE_FRAME_SLOTS && rc == 0; i++)
-		rc = check(x, "MPI_Test", MPI_Test(&mpi->frames[i], &done,
-						   MPI_STATUS_IGNORE));
+		rc = check(x, "MPI_Test",
+			   MPI_Test(&mpi->frames[i], &done, MPI_STATUS_IGNORE));
 	return rc;
 }
 

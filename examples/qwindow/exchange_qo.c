@@ -18,7 +18,7 @@
 #define OUTGOING 0 /* index of the edge to rank - 1 */
 
 struct edge_ring {
-	qo_mesh_t mesh; /* owned */
+	qo_mesh_t mesh;	   /* owned */
 	uint32_t incoming; /* index of the edge from rank + 1 */
 	uint32_t depth;
 	uint32_t bytes;
@@ -26,8 +26,8 @@ struct edge_ring {
 };
 
 struct offload_backend {
-	qo_context_t context; /* owned */
-	qo_team_t team; /* owned */
+	qo_context_t context;		      /* owned */
+	qo_team_t team;			      /* owned */
 	qo_op_t blocks[EXCHANGE_BLOCK_SLOTS]; /* owned */
 	qo_op_t frames[EXCHANGE_FRAME_SLOTS]; /* owned */
 	qo_request_t block_requests[EXCHANGE_BLOCK_SLOTS];
@@ -40,8 +40,9 @@ static int failed(struct exchange *x, const char *what, int rc)
 	const char *detail = qo_error_detail();
 
 	return problem_set(x->problem, rc, "exchange qo: %s: %s; %s", what,
-			   qo_error_string(rc), detail[0] != '\0' ? detail :
-			   "see whether a rank has died");
+			   qo_error_string(rc),
+			   detail[0] != '\0' ? detail
+					     : "see whether a rank has died");
 }
 
 static int check(struct exchange *x, const char *what, int rc)
@@ -59,8 +60,10 @@ static int check_done(struct exchange *x, const char *what, int rc,
 	if (status->state == QO_DONE)
 		return 0;
 	qo_status_describe(status, text, sizeof(text));
-	return problem_set(x->problem, status->error, "exchange qo: %s: %s; "
-			   "see whether a rank has died", what, text);
+	return problem_set(x->problem, status->error,
+			   "exchange qo: %s: %s; "
+			   "see whether a rank has died",
+			   what, text);
 }
 
 /* Runs an inline agent; lets others run when cores are few. */
@@ -86,15 +89,16 @@ static int make_blocks(struct exchange *x, uint32_t slot)
 	struct offload_backend *qo = x->backend;
 	size_t own = shape->block_bytes[shape->rank];
 	uint64_t *numbers = calloc(4 * (size_t)shape->ranks, sizeof(*numbers));
-	struct qo_blocks send = {x->block_send[slot], numbers,
-				 numbers + shape->ranks};
-	struct qo_blocks recv = {x->block_recv[slot],
-				 numbers + 2 * shape->ranks,
-				 numbers + 3 * shape->ranks};
+	struct qo_blocks send = { .address = x->block_send[slot] };
+	struct qo_blocks recv = { .address = x->block_recv[slot] };
 	int rc;
 
 	if (numbers == NULL)
 		return -ENOMEM;
+	send.counts = numbers;
+	send.displacements = numbers + shape->ranks;
+	recv.counts = numbers + 2 * shape->ranks;
+	recv.displacements = numbers + 3 * shape->ranks;
 	for (uint32_t r = 0; r < shape->ranks; r++) {
 		numbers[r] = own;
 		numbers[shape->ranks + r] = r * own;
@@ -102,12 +106,13 @@ static int make_blocks(struct exchange *x, uint32_t slot)
 		numbers[3 * shape->ranks + r] = shape->block_offset[r];
 	}
 	if (shape->equal_blocks)
-		rc = check(x, "qo_alltoall_init", qo_alltoall_init(qo->team,
-			send.address, recv.address, own, QO_BYTE,
-			&qo->blocks[slot]));
+		rc = check(x, "qo_alltoall_init",
+			   qo_alltoall_init(qo->team, send.address, recv.address,
+					    own, QO_BYTE, &qo->blocks[slot]));
 	else
-		rc = check(x, "qo_alltoallv_init", qo_alltoallv_init(qo->team,
-			&send, &recv, QO_BYTE, &qo->blocks[slot]));
+		rc = check(x, "qo_alltoallv_init",
+			   qo_alltoallv_init(qo->team, &send, &recv, QO_BYTE,
+					     &qo->blocks[slot]));
 	free(numbers);
 	return rc;
 }
@@ -137,8 +142,9 @@ static int make_mesh(struct exchange *x, enum exchange_kind kind)
 	ring->requests = calloc(ring->depth, sizeof(*ring->requests));
 	if (ring->requests == NULL)
 		return -ENOMEM;
-	return check(x, "qo_mesh_create", qo_mesh_create(qo->team, edges,
-		ranks == 1 ? 1 : 2, &ring->mesh));
+	return check(x, "qo_mesh_create",
+		     qo_mesh_create(qo->team, edges, ranks == 1 ? 1 : 2,
+				    &ring->mesh));
 }
 
 static void destroy_ring(struct edge_ring *ring)
@@ -181,10 +187,11 @@ static int make_operations(struct exchange *x)
 	for (uint32_t i = 0; i < EXCHANGE_BLOCK_SLOTS && rc == 0; i++)
 		rc = make_blocks(x, i);
 	for (uint32_t i = 0; i < EXCHANGE_FRAME_SLOTS && rc == 0; i++)
-		rc = check(x, "qo_allreduce_init", qo_allreduce_init(qo->team,
-			x->frame_send[i], x->frame_recv[i],
-			x->shape.frame_bytes, QO_UINT8, QO_XOR,
-			&qo->frames[i]));
+		rc = check(x, "qo_allreduce_init",
+			   qo_allreduce_init(qo->team, x->frame_send[i],
+					     x->frame_recv[i],
+					     x->shape.frame_bytes, QO_UINT8,
+					     QO_XOR, &qo->frames[i]));
 	if (rc == 0 && x->shape.halo_bytes > 0)
 		rc = make_mesh(x, EXCHANGE_HALO);
 	if (rc == 0 && x->shape.halo_bytes > 0)
@@ -218,8 +225,8 @@ static int offload_open(struct exchange *x)
 	else
 		rc = check(x, "qo_init", qo_init(NULL, &qo->context));
 	if (rc == 0)
-		rc = check(x, "qo_team_from_mpi", qo_team_from_mpi(
-			qo->context, x->comm, &qo->team));
+		rc = check(x, "qo_team_from_mpi",
+			   qo_team_from_mpi(qo->context, x->comm, &qo->team));
 	if (rc == 0)
 		rc = make_operations(x);
 	if (rc != 0) {
@@ -258,8 +265,8 @@ static int offload_wait(struct exchange *x, enum exchange_kind kind,
 {
 	struct offload_backend *qo = x->backend;
 	struct qo_status status;
-	int rc = qo_wait(kind == EXCHANGE_BLOCKS ? qo->block_requests[slot] :
-						   qo->frame_requests[slot],
+	int rc = qo_wait(kind == EXCHANGE_BLOCKS ? qo->block_requests[slot]
+						 : qo->frame_requests[slot],
 			 QO_NO_DEADLINE, &status);
 
 	return check_done(x, kind == EXCHANGE_BLOCKS ? "blocks" : "frames", rc,
@@ -267,11 +274,11 @@ static int offload_wait(struct exchange *x, enum exchange_kind kind,
 }
 
 static int offload_edge_post(struct exchange *x, enum exchange_kind kind,
-			uint64_t round, const void *data)
+			     uint64_t round, const void *data)
 {
 	struct offload_backend *qo = x->backend;
 	struct edge_ring *ring = &qo->edges[kind];
-	struct qo_seam seam = {OUTGOING, ring->bytes, data};
+	struct qo_seam seam = { OUTGOING, ring->bytes, data };
 	int64_t deadline_ns = clock_now_ns() + CREDIT_WAIT_NS;
 	unsigned spins = 0;
 
@@ -289,7 +296,7 @@ static int offload_edge_post(struct exchange *x, enum exchange_kind kind,
 }
 
 static int offload_edge_wait(struct exchange *x, enum exchange_kind kind,
-			uint64_t round, const uint8_t **data_out)
+			     uint64_t round, const uint8_t **data_out)
 {
 	struct offload_backend *qo = x->backend;
 	struct edge_ring *ring = &qo->edges[kind];
@@ -314,7 +321,7 @@ static int offload_edge_wait(struct exchange *x, enum exchange_kind kind,
 }
 
 static int offload_edge_release(struct exchange *x, enum exchange_kind kind,
-			   uint64_t round)
+				uint64_t round)
 {
 	struct offload_backend *qo = x->backend;
 	struct edge_ring *ring = &qo->edges[kind];

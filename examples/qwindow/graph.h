@@ -9,10 +9,10 @@
 #define GRAPH_BOUNDARY UINT32_MAX
 
 struct graph_edge {
-	uint32_t a; /* vertex */
-	uint32_t b; /* vertex, or GRAPH_BOUNDARY */
+	uint32_t a;	/* vertex */
+	uint32_t b;	/* vertex, or GRAPH_BOUNDARY */
 	int32_t weight; /* > 0 */
-	uint32_t id; /* of the model's edge */
+	uint32_t id;	/* of the model's edge */
 	uint64_t observables;
 	uint32_t commit; /* 1: a correction of this edge is kept */
 };
@@ -22,8 +22,8 @@ struct graph {
 	uint32_t edge_count;
 	uint32_t edge_room;
 	struct graph_edge *edges; /* owned */
-	uint32_t *first; /* owned, vertex_count + 1, into incident */
-	uint32_t *incident; /* owned, edges at a vertex, in their order */
+	uint32_t *first;	  /* owned, vertex_count + 1, into incident */
+	uint32_t *incident;	  /* owned, edges at a vertex, in their order */
 };
 
 /* lrint(20 ln((1 - p) / p)), at least 1 so that growth always ends. */

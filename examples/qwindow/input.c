@@ -15,7 +15,7 @@
  */
 static int find_beside(const char *shots, const char *what, char *path)
 {
-	static const char *const formats[] = {"b8", "r8", "01"};
+	static const char *const formats[] = { "b8", "r8", "01" };
 	const char *found = NULL;
 
 	for (const char *at = strstr(shots, ".det."); at != NULL;
@@ -24,9 +24,9 @@ static int find_beside(const char *shots, const char *what, char *path)
 	if (found == NULL)
 		return 0;
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-		int length = snprintf(path, PATH_BYTES, "%.*s.%s.%s",
-				      (int)(found - shots), shots, what,
-				      formats[i]);
+		int length =
+			snprintf(path, PATH_BYTES, "%.*s.%s.%s",
+				 (int)(found - shots), shots, what, formats[i]);
 
 		if (length < PATH_BYTES && access(path, F_OK) == 0)
 			return 1;
@@ -42,15 +42,20 @@ static int read_flips(const char *path, const struct input *input,
 	int rc;
 
 	if (input->dem.observable_count == 0)
-		return problem_set(problem, -EINVAL, "%s: the model has no "
+		return problem_set(
+			problem, -EINVAL,
+			"%s: the model has no "
 			"observables; give the model that it was made with",
 			path);
 	rc = shots_read(path, input->dem.observable_count, wanted, flips_out,
 			problem);
 	if (rc == 0 && flips_out->count != wanted)
-		rc = problem_set(problem, -EINVAL, "%s: shot %zu: the file "
+		rc = problem_set(
+			problem, -EINVAL,
+			"%s: shot %zu: the file "
 			"ends, but there are %zu shots; give the one of the "
-			"same sample", path, flips_out->count, wanted);
+			"same sample",
+			path, flips_out->count, wanted);
 	return rc;
 }
 
@@ -72,7 +77,7 @@ static int read_reference(const struct options *options, struct input *input,
 {
 	char path[PATH_BYTES];
 	const char *name = options->reference;
-	struct shots predicted = {0};
+	struct shots predicted = { 0 };
 	int rc;
 
 	input->reference_errors = options->reference_errors;
@@ -126,10 +131,11 @@ int input_distance(const struct options *options, const struct dem *dem,
 	while (distance * distance < most + 1)
 		distance++;
 	if (distance * distance != most + 1)
-		return problem_set(problem, -EINVAL, "%s: %u detectors in a "
-			"layer are no square minus one, so this is no "
-			"rotated surface code; give --distance=D",
-			options->model, most);
+		return problem_set(problem, -EINVAL,
+				   "%s: %u detectors in a "
+				   "layer are no square minus one, so this is no "
+				   "rotated surface code; give --distance=D",
+				   options->model, most);
 	*distance_out = distance;
 	return 0;
 }
@@ -144,12 +150,16 @@ static int make_plan(const struct options *options, struct input *input,
 		rc = input_distance(options, &input->dem, &distance, problem);
 	if (rc != 0)
 		return rc;
-	rc = plan_create(&input->dem, options->commit < 0 ? distance :
-			 (uint32_t)options->commit, options->buffer < 0 ?
-			 distance : (uint32_t)options->buffer, &input->plan);
+	rc = plan_create(
+		&input->dem,
+		options->commit < 0 ? distance : (uint32_t)options->commit,
+		options->buffer < 0 ? distance : (uint32_t)options->buffer,
+		&input->plan);
 	if (rc != 0)
-		problem_set(problem, rc, "%s: no memory for its windows; use "
-			    "a smaller model", options->model);
+		problem_set(problem, rc,
+			    "%s: no memory for its windows; use "
+			    "a smaller model",
+			    options->model);
 	return rc;
 }
 
@@ -165,8 +175,10 @@ int input_read(const struct options *options, struct input *input_out,
 		rc = shots_read(options->shots, input->dem.detector_count,
 				options->shot_limit, &input->shots, problem);
 	if (rc == 0 && input->shots.count > UINT32_MAX)
-		rc = problem_set(problem, -EINVAL, "%s: over 4294967295 shots;"
-			" use --shots=N", options->shots);
+		rc = problem_set(problem, -EINVAL,
+				 "%s: over 4294967295 shots;"
+				 " use --shots=N",
+				 options->shots);
 	if (rc == 0)
 		rc = read_observables(options, input, problem);
 	if (rc == 0)

@@ -9,11 +9,11 @@
 #include "examples/qwindow/window.h"
 
 struct input {
-	struct dem dem; /* owned */
+	struct dem dem;	    /* owned */
 	struct shots shots; /* owned, with the model's fixed flips applied */
 	struct shots observables; /* owned; rows NULL: unknown */
 	int64_t reference_errors; /* -1: unknown */
-	struct plan plan; /* owned */
+	struct plan plan;	  /* owned */
 };
 
 int input_read(const struct options *options, struct input *input_out,

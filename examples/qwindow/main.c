@@ -78,8 +78,9 @@ static int prepare(struct program *program)
 	};
 	rc = rack_create(&program->rack, &program->input.dem);
 	if (rc != 0)
-		return problem_set(&program->problem, rc, "no memory for "
-			"racks; use fewer --patches");
+		return problem_set(&program->problem, rc,
+				   "no memory for "
+				   "racks; use fewer --patches");
 	shape_exchange(program);
 	return 0;
 }
@@ -113,15 +114,17 @@ static int verify(struct program *program)
 		.dem = &input->dem,
 		.plan = &input->plan,
 		.shots = &input->shots,
-		.observables = input->observables.rows != NULL ?
-			       &input->observables : NULL,
+		.observables = input->observables.rows != NULL
+				       ? &input->observables
+				       : NULL,
 		.result = &program->run,
 		.reference_errors = input->reference_errors,
 	};
 	int rc = verify_run(&params, &program->checks);
 
 	if (rc != 0)
-		problem_set(&program->problem, rc, "no memory for the checks; "
+		problem_set(&program->problem, rc,
+			    "no memory for the checks; "
 			    "use --shots=N");
 	return rc;
 }
@@ -146,8 +149,7 @@ static int tell(struct program *program)
 		if (json == NULL || strcmp(json, "-") != 0)
 			report_print(&report);
 		if (json != NULL)
-			rc = report_write_json(&report, json,
-					       &program->problem);
+			rc = report_write_json(&report, json, &program->problem);
 	}
 	report_release(&report);
 	return rc;
@@ -174,14 +176,12 @@ static int run(struct program *program)
 	exchange_close(&program->exchange);
 	if (agree_or_print(program->comm, rc, &program->problem, PROGRAM) != 0)
 		return EXIT_BAD_INPUT;
-	return verify_passed(&program->checks) ? EXIT_PASSED :
-						 EXIT_CHECK_FAILED;
+	return verify_passed(&program->checks) ? EXIT_PASSED : EXIT_CHECK_FAILED;
 }
 
 static int start(struct program *program, int argc, char **argv)
 {
-	int rc = options_parse(argc, argv, &program->options,
-			       &program->problem);
+	int rc = options_parse(argc, argv, &program->options, &program->problem);
 
 	if (rc == 0 && program->options.help) {
 		if (program->rank == 0)
@@ -200,7 +200,7 @@ static int start(struct program *program, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct program program = {.comm = MPI_COMM_WORLD};
+	struct program program = { .comm = MPI_COMM_WORLD };
 	int rank, ranks, status;
 
 	MPI_Init(&argc, &argv);

@@ -25,38 +25,62 @@ enum option_key {
 };
 
 static const struct argp_option option_table[] = {
-	{0, 0, 0, 0, "What is decoded:", 1},
-	{"observables", KEY_OBSERVABLES, "FILE", 0, "True observable flips "
-	 "(default: SHOTS with .det. replaced by .obs.)", 0},
-	{"reference", KEY_REFERENCE, "FILE|N", 0, "Predictions of a reference "
-	 "decoder, or its number of errors (default: SHOTS with .pm.)", 0},
-	{"shots", KEY_SHOTS, "N", 0, "Only the first N shots", 0},
-	{0, 0, 0, 0, "How it is decoded:", 2},
-	{"patches", KEY_PATCHES, "S", 0, "Patches (shots) in a batch, 1 to "
-	 "65536 (64)", 0},
-	{"commit", KEY_COMMIT, "LAYERS", 0, "Layers that an A window commits "
-	 "(the distance)", 0},
-	{"buffer", KEY_BUFFER, "LAYERS", 0, "Layers of look-ahead on either "
-	 "side (the distance); too few is a negative control", 0},
-	{"distance", KEY_DISTANCE, "D", 0, "Code distance (from the model)", 0},
-	{0, 0, 0, 0, "How ranks exchange:", 3},
-	{"exchange", KEY_EXCHANGE, "qo|mpi", 0, "libqoffload (default), or "
-	 "MPI's nonblocking calls", 0},
-	{"mode", KEY_MODE, "throughput|latency", 0, "B windows one step later "
-	 "while seams fly (default), or at once", 0},
-	{"racks", KEY_RACKS, "patch|strip", 0, "A control rack has whole "
-	 "patches (default) or columns of all", 0},
-	{"round-ns", KEY_ROUND_NS, "NS", 0, "Bits come at this cadence; tells "
-	 "deadline misses and backlog", 0},
-	{"poke", KEY_POKE, 0, 0, "Call the exchange between sub-batches, for "
-	 "libraries that progress only inside calls", 0},
-	{"drop-seams", KEY_DROP_SEAMS, "PERCENT", 0, "Lose some seam messages:"
-	 " a negative control", 0},
-	{0, 0, 0, 0, "Output:", 4},
-	{"json", KEY_JSON, "FILE", OPTION_ARG_OPTIONAL, "The result as JSON, "
-	 "to FILE or instead of the table", 0},
-	{"help", KEY_HELP, 0, 0, "This text", 5},
-	{0},
+	{ 0, 0, 0, 0, "What is decoded:", 1 },
+	{ "observables", KEY_OBSERVABLES, "FILE", 0,
+	  "True observable flips "
+	  "(default: SHOTS with .det. replaced by .obs.)",
+	  0 },
+	{ "reference", KEY_REFERENCE, "FILE|N", 0,
+	  "Predictions of a reference "
+	  "decoder, or its number of errors (default: SHOTS with .pm.)",
+	  0 },
+	{ "shots", KEY_SHOTS, "N", 0, "Only the first N shots", 0 },
+	{ 0, 0, 0, 0, "How it is decoded:", 2 },
+	{ "patches", KEY_PATCHES, "S", 0,
+	  "Patches (shots) in a batch, 1 to "
+	  "65536 (64)",
+	  0 },
+	{ "commit", KEY_COMMIT, "LAYERS", 0,
+	  "Layers that an A window commits "
+	  "(the distance)",
+	  0 },
+	{ "buffer", KEY_BUFFER, "LAYERS", 0,
+	  "Layers of look-ahead on either "
+	  "side (the distance); too few is a negative control",
+	  0 },
+	{ "distance", KEY_DISTANCE, "D", 0, "Code distance (from the model)", 0 },
+	{ 0, 0, 0, 0, "How ranks exchange:", 3 },
+	{ "exchange", KEY_EXCHANGE, "qo|mpi", 0,
+	  "libqoffload (default), or "
+	  "MPI's nonblocking calls",
+	  0 },
+	{ "mode", KEY_MODE, "throughput|latency", 0,
+	  "B windows one step later "
+	  "while seams fly (default), or at once",
+	  0 },
+	{ "racks", KEY_RACKS, "patch|strip", 0,
+	  "A control rack has whole "
+	  "patches (default) or columns of all",
+	  0 },
+	{ "round-ns", KEY_ROUND_NS, "NS", 0,
+	  "Bits come at this cadence; tells "
+	  "deadline misses and backlog",
+	  0 },
+	{ "poke", KEY_POKE, 0, 0,
+	  "Call the exchange between sub-batches, for "
+	  "libraries that progress only inside calls",
+	  0 },
+	{ "drop-seams", KEY_DROP_SEAMS, "PERCENT", 0,
+	  "Lose some seam messages:"
+	  " a negative control",
+	  0 },
+	{ 0, 0, 0, 0, "Output:", 4 },
+	{ "json", KEY_JSON, "FILE", OPTION_ARG_OPTIONAL,
+	  "The result as JSON, "
+	  "to FILE or instead of the table",
+	  0 },
+	{ "help", KEY_HELP, 0, 0, "This text", 5 },
+	{ 0 },
 };
 
 static const char documentation[] =
@@ -117,18 +141,21 @@ static int parse_exchange_option(struct parsing *parsing, int key,
 	case KEY_EXCHANGE:
 		which = choice(text, "qo", "mpi");
 		options->mpi = which;
-		return which >= 0 ? 0 : bad_value(parsing, "exchange", text,
-						  "qo or mpi");
+		return which >= 0 ? 0
+				  : bad_value(parsing, "exchange", text,
+					      "qo or mpi");
 	case KEY_MODE:
 		which = choice(text, "throughput", "latency");
 		options->latency = which;
-		return which >= 0 ? 0 : bad_value(parsing, "mode", text,
-						  "throughput or latency");
+		return which >= 0 ? 0
+				  : bad_value(parsing, "mode", text,
+					      "throughput or latency");
 	case KEY_RACKS:
 		which = choice(text, "patch", "strip");
 		options->racks = which == 1 ? RACK_STRIP : RACK_PATCH;
-		return which >= 0 ? 0 : bad_value(parsing, "racks", text,
-						  "patch or strip");
+		return which >= 0 ? 0
+				  : bad_value(parsing, "racks", text,
+					      "patch or strip");
 	case KEY_ROUND_NS:
 		if (!number(text, 1, 1000000000, &options->round_ns))
 			return bad_value(parsing, "round-ns", text,
@@ -177,8 +204,12 @@ static int parse_decoder_option(struct parsing *parsing, int key,
 	case KEY_BUFFER:
 	case KEY_DISTANCE:
 		if (!number(text, key == KEY_BUFFER ? 0 : 1, 1000000, &value))
-			return bad_value(parsing, key == KEY_COMMIT ? "commit" :
-				key == KEY_BUFFER ? "buffer" : "distance", text,
+			return bad_value(
+				parsing,
+				key == KEY_COMMIT   ? "commit"
+				: key == KEY_BUFFER ? "buffer"
+						    : "distance",
+				text,
 				"a number of layers up to 1000000, 1 or more "
 				"(a buffer: 0 or more)");
 		if (key == KEY_COMMIT)
@@ -204,7 +235,9 @@ static int parse_positional(struct parsing *parsing, const char *text)
 	else if (options->shots == NULL)
 		options->shots = text;
 	else
-		return problem_set(parsing->problem, -EINVAL, "argument %s: "
+		return problem_set(
+			parsing->problem, -EINVAL,
+			"argument %s: "
 			"only MODEL.dem and SHOTS are taken; see --help",
 			text);
 	return 0;
@@ -234,10 +267,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		rc = parse_positional(parsing, text);
 		break;
 	case ARGP_KEY_ERROR:
-		problem_set(parsing->problem, -EINVAL, "option %s: unknown, "
-			"or its value is missing or not wanted; see --help",
-			state->next > 0 && state->next <= state->argc ?
-			state->argv[state->next - 1] : "");
+		problem_set(parsing->problem, -EINVAL,
+			    "option %s: unknown, "
+			    "or its value is missing or not wanted; see --help",
+			    state->next > 0 && state->next <= state->argc
+				    ? state->argv[state->next - 1]
+				    : "");
 		break;
 	default:
 		rc = parse_decoder_option(parsing, key, text);
@@ -262,18 +297,21 @@ int options_parse(int argc, char **argv, struct options *options_out,
 		.commit = -1,
 		.buffer = -1,
 	};
-	struct parsing parsing = {.options = &options, .problem = problem};
+	struct parsing parsing = { .options = &options, .problem = problem };
 	int rc;
 
 	/* Every rank parses, one prints: argp itself must stay silent. */
-	rc = -argp_parse(&parser, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP |
-			 ARGP_NO_EXIT, NULL, &parsing);
+	rc = -argp_parse(&parser, argc, argv,
+			 ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_NO_EXIT, NULL,
+			 &parsing);
 	if (rc != 0)
-		return problem_set(problem, rc, "the options are wrong; see "
+		return problem_set(problem, rc,
+				   "the options are wrong; see "
 				   "--help");
 	if (options.help == 0 && options.shots == NULL)
-		return problem_set(problem, -EINVAL, "MODEL.dem and SHOTS are "
-			"missing: name the two files; see --help");
+		return problem_set(problem, -EINVAL,
+				   "MODEL.dem and SHOTS are "
+				   "missing: name the two files; see --help");
 	*options_out = options;
 	return 0;
 }
@@ -282,6 +320,6 @@ void options_print_help(void)
 {
 	char name[] = "qwindow";
 
-	argp_help(&parser, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG |
-		  ARGP_HELP_DOC, name);
+	argp_help(&parser, stdout,
+		  ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, name);
 }

@@ -8,24 +8,24 @@
 #include "examples/qwindow/rack.h"
 
 struct options {
-	const char *model; /* .dem */
-	const char *shots; /* detection events */
+	const char *model;	 /* .dem */
+	const char *shots;	 /* detection events */
 	const char *observables; /* true flips; NULL: beside the shots */
-	const char *reference; /* predictions; NULL: beside the shots */
-	const char *json; /* NULL: none; "-": standard output */
+	const char *reference;	 /* predictions; NULL: beside the shots */
+	const char *json;	 /* NULL: none; "-": standard output */
 	int help;
-	int mpi; /* exchange through MPI, not libqoffload */
+	int mpi;     /* exchange through MPI, not libqoffload */
 	int latency; /* else throughput */
 	int poke;
 	enum rack_layout racks;
 	uint32_t patches;
-	uint64_t shot_limit; /* 0: all */
+	uint64_t shot_limit;	  /* 0: all */
 	int64_t reference_errors; /* -1: from the file */
-	int32_t distance; /* 0: from the model */
-	int32_t commit; /* -1: the distance */
-	int32_t buffer; /* -1: the distance */
-	int64_t round_ns; /* 0: as fast as it goes */
-	double drop_seams; /* percent */
+	int32_t distance;	  /* 0: from the model */
+	int32_t commit;		  /* -1: the distance */
+	int32_t buffer;		  /* -1: the distance */
+	int64_t round_ns;	  /* 0: as fast as it goes */
+	double drop_seams;	  /* percent */
 };
 
 /* 0, or -EINVAL with `problem` set; prints nothing. */

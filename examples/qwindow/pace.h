@@ -12,10 +12,10 @@
 struct pace {
 	int64_t round_ns; /* 0: no cadence */
 	int64_t start_ns;
-	int64_t period_ns; /* of a full step */
+	int64_t period_ns;	  /* of a full step */
 	uint32_t periods_allowed; /* from measured to frame known */
 	uint64_t misses;
-	uint64_t steps; /* whose frame is known */
+	uint64_t steps;		 /* whose frame is known */
 	int64_t backlog_most_ns; /* measured, not begun */
 	int64_t backlog_last_ns;
 	int64_t reaction_most_ns;

@@ -33,8 +33,8 @@ static int list_strips(struct rack *rack, const struct dem *dem)
 	uint32_t found = 0;
 
 	rack->first = calloc(lists + 1, sizeof(*rack->first));
-	rack->list = malloc(((size_t)dem->detector_count + 1) *
-			    sizeof(*rack->list));
+	rack->list =
+		malloc(((size_t)dem->detector_count + 1) * sizeof(*rack->list));
 	if (rack->first == NULL || rack->list == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < lists; i++) {
@@ -86,8 +86,9 @@ int rack_create(struct rack *rack, const struct dem *dem)
 		return rc;
 	}
 	for (uint32_t r = 0; r < rack->ranks; r++) {
-		rack->block_bytes[r] = rack->layout == RACK_STRIP ?
-			strip_block_bytes(rack, r) : most * rack->row_bytes;
+		rack->block_bytes[r] = rack->layout == RACK_STRIP
+					       ? strip_block_bytes(rack, r)
+					       : most * rack->row_bytes;
 		rack->block_offset[r] = rack->recv_bytes;
 		rack->recv_bytes += rack->block_bytes[r];
 	}
@@ -106,8 +107,7 @@ void rack_destroy(struct rack *rack)
 	rack->list = NULL;
 }
 
-static void pack_patches(const struct rack *rack,
-			 const struct rack_batch *batch,
+static void pack_patches(const struct rack *rack, const struct rack_batch *batch,
 			 const struct range *all, uint8_t *block)
 {
 	uint32_t first = share_first(rack, rack->rank);
@@ -124,8 +124,8 @@ static void pack_strip(const struct rack *rack, const struct rack_batch *batch,
 		       uint32_t k, uint8_t *block)
 {
 	uint32_t count = strip_count(rack, k, rack->rank);
-	const uint32_t *list = rack->list +
-		rack->first[(size_t)k * rack->ranks + rack->rank];
+	const uint32_t *list =
+		rack->list + rack->first[(size_t)k * rack->ranks + rack->rank];
 	uint32_t start = rack->plan->slabs[k].all.first;
 
 	for (uint32_t p = 0; p < batch->count; p++) {
@@ -170,8 +170,8 @@ static void unpack_strip(const struct rack *rack,
 			 const uint8_t *block, uint8_t *rows)
 {
 	uint32_t count = strip_count(rack, k, r);
-	const uint32_t *list = rack->list +
-		rack->first[(size_t)k * rack->ranks + r];
+	const uint32_t *list =
+		rack->list + rack->first[(size_t)k * rack->ranks + r];
 
 	for (uint32_t p = 0; p < batch->count; p++) {
 		for (uint32_t i = 0; i < count; i++) {

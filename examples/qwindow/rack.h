@@ -24,22 +24,22 @@ struct rack {
 	enum rack_layout layout;
 	uint32_t rank;
 	uint32_t ranks;
-	uint32_t patches; /* of a batch */
-	const struct plan *plan; /* the caller's */
+	uint32_t patches;	   /* of a batch */
+	const struct plan *plan;   /* the caller's */
 	const struct shots *shots; /* the caller's */
-	size_t row_bytes; /* of a slab's row of bits at its owner */
-	size_t *block_bytes; /* owned, from each rack, for any slab */
-	size_t *block_offset; /* owned, of the block from each rack */
-	size_t recv_bytes; /* of the blocks from all racks */
+	size_t row_bytes;	   /* of a slab's row of bits at its owner */
+	size_t *block_bytes;	   /* owned, from each rack, for any slab */
+	size_t *block_offset;	   /* owned, of the block from each rack */
+	size_t recv_bytes;	   /* of the blocks from all racks */
 	/* Strips: of slab k, rack r has the detectors
 	 * list[first[k * ranks + r]] .. list[first[k * ranks + r + 1]]. */
 	uint32_t *first; /* owned */
-	uint32_t *list; /* owned, numbered within the slab */
+	uint32_t *list;	 /* owned, numbered within the slab */
 };
 
 /* Patches of a batch that are now in flight. */
 struct rack_batch {
-	size_t first; /* shot of patch 0 */
+	size_t first;	/* shot of patch 0 */
 	uint32_t count; /* <= rack.patches */
 };
 

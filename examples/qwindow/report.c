@@ -22,10 +22,8 @@ static void reduce_stats(MPI_Comm comm, struct stats *stats)
 static void reduce_pace(MPI_Comm comm, struct pace *pace)
 {
 	int64_t most[] = {
-		(int64_t)pace->misses,
-		pace->backlog_most_ns,
-		pace->backlog_last_ns,
-		pace->reaction_most_ns,
+		(int64_t)pace->misses, pace->backlog_most_ns,
+		pace->backlog_last_ns, pace->reaction_most_ns,
 		pace->reaction_sum_ns,
 	};
 
@@ -57,8 +55,7 @@ static struct report_rank own_numbers(const struct exchange *x,
 	return own;
 }
 
-int report_gather(MPI_Comm comm, const struct exchange *x,
-		  struct report *report)
+int report_gather(MPI_Comm comm, const struct exchange *x, struct report *report)
 {
 	struct report_rank own = own_numbers(x, report->run);
 	int count = (int)(sizeof(own) / sizeof(uint64_t));
@@ -104,7 +101,7 @@ static int compare_u64(const void *left, const void *right)
 struct report_spread report_spread(const struct report *report,
 				   size_t field_offset)
 {
-	struct report_spread spread = {0};
+	struct report_spread spread = { 0 };
 	uint64_t *values = calloc(report->ranks, sizeof(*values));
 
 	if (values == NULL)

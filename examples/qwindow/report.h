@@ -27,10 +27,10 @@ struct report {
 	const struct schedule_result *run;
 	const struct verify_result *checks;
 	const char *exchange; /* name */
-	const char *owner; /* who makes progress */
+	const char *owner;    /* who makes progress */
 	uint32_t ranks;
 	struct report_rank *all; /* owned, of each rank; NULL but on rank 0 */
-	struct stats a; /* of all ranks */
+	struct stats a;		 /* of all ranks */
 	struct stats b;
 	struct pace pace; /* worst of all ranks */
 	uint64_t seams_sent;

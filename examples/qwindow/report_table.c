@@ -25,8 +25,9 @@ static void print_head(const struct report *report)
 {
 	const struct options *options = report->options;
 	const struct plan *plan = report->plan;
-	uint32_t idle = report->ranks > plan->slab_count ?
-			report->ranks - plan->slab_count : 0;
+	uint32_t idle = report->ranks > plan->slab_count
+				? report->ranks - plan->slab_count
+				: 0;
 
 	printf("model     %s\nshots     %s\n", options->model, options->shots);
 	printf("patches   %zu of %u detectors in %u layers, %u in a batch\n",
@@ -69,16 +70,15 @@ static void print_times(const struct report *report)
 {
 	size_t total = offsetof(struct report_rank, total_ns);
 	uint64_t total_ns = report_spread(report, total).most;
-	double rounds = (double)report->shots->count *
-			report->dem->layer_count;
+	double rounds = (double)report->shots->count * report->dem->layer_count;
 
 	printf("\nwindow      decoded   mean us    p99 us    max us\n");
 	print_windows("A", &report->a);
 	print_windows("B", &report->b);
 	printf("\ntime of a rank          most ms   median ms  of total\n");
 	print_time(report, "total", total, total_ns);
-	print_time(report, "decoding",
-		   offsetof(struct report_rank, decode_ns), total_ns);
+	print_time(report, "decoding", offsetof(struct report_rank, decode_ns),
+		   total_ns);
 	print_time(report, "racks (emulated)",
 		   offsetof(struct report_rank, rack_ns), total_ns);
 	print_time(report, "exposed exchange",
@@ -89,7 +89,8 @@ static void print_times(const struct report *report)
 		snprintf(name, sizeof(name), "  %s", kind_names[kind]);
 		print_time(report, name,
 			   offsetof(struct report_rank, kind_ns) +
-			   (size_t)kind * sizeof(uint64_t), total_ns);
+				   (size_t)kind * sizeof(uint64_t),
+			   total_ns);
 	}
 	printf("a round   %.3f us; by the serial decoder %.3f us of processor\n",
 	       (double)total_ns / rounds / 1e3,
@@ -103,16 +104,18 @@ static void print_pace(const struct report *report)
 	if (pace->round_ns == 0)
 		return;
 	printf("\nreal time %lld ns a round, %u patches at once: %llu of %llu "
-	       "deadlines missed\n", (long long)pace->round_ns,
-	       report->options->patches, (unsigned long long)pace->misses,
+	       "deadlines missed\n",
+	       (long long)pace->round_ns, report->options->patches,
+	       (unsigned long long)pace->misses,
 	       (unsigned long long)pace->steps);
 	printf("backlog   %lld rounds at most, %lld at the end\n",
 	       (long long)(pace->backlog_most_ns / pace->round_ns),
 	       (long long)(pace->backlog_last_ns / pace->round_ns));
 	printf("reaction  mean %.1f us, max %.1f us; due %.1f us after the "
 	       "step's last round\n",
-	       pace->steps == 0 ? 0 :
-	       (double)pace->reaction_sum_ns / (double)pace->steps / 1e3,
+	       pace->steps == 0 ? 0
+				: (double)pace->reaction_sum_ns /
+					  (double)pace->steps / 1e3,
 	       (double)pace->reaction_most_ns / 1e3,
 	       (double)(pace->period_ns * pace->periods_allowed) / 1e3);
 }
@@ -130,15 +133,16 @@ static void print_checks(const struct report *report)
 	       (unsigned long long)checks->edges,
 	       (unsigned long long)checks->digest);
 	printf("same as serial     %s  %llu of %zu patches differ\n",
-	       verdict(checks->same_ok),
-	       (unsigned long long)checks->differing, report->shots->count);
+	       verdict(checks->same_ok), (unsigned long long)checks->differing,
+	       report->shots->count);
 	printf("global residual    %s  %llu defects left (serial: %llu)\n",
 	       verdict(checks->residual_ok),
 	       (unsigned long long)checks->residual,
 	       (unsigned long long)checks->serial_residual);
 	if (checks->errors_checked)
 		printf("logical errors     %s  %llu (serial: %llu), reference "
-		       "%lld, bound %.1f\n", verdict(checks->errors_ok),
+		       "%lld, bound %.1f\n",
+		       verdict(checks->errors_ok),
 		       (unsigned long long)checks->errors,
 		       (unsigned long long)checks->serial_errors,
 		       (long long)checks->reference_errors, checks->bound);

@@ -27,8 +27,8 @@ struct run {
 
 uint32_t schedule_piece_patches(uint32_t patches)
 {
-	uint32_t least = (patches + EXCHANGE_PIECES_MOST - 1) /
-			 EXCHANGE_PIECES_MOST;
+	uint32_t least =
+		(patches + EXCHANGE_PIECES_MOST - 1) / EXCHANGE_PIECES_MOST;
 
 	return least < SUB_BATCH ? SUB_BATCH : least;
 }
@@ -53,15 +53,16 @@ static struct step step_at(const struct run *run, uint64_t number)
 	uint64_t end = first + run->ranks;
 
 	step.batch.first = batch * patches;
-	step.batch.count = shots - step.batch.first < patches ?
-			   (uint32_t)(shots - step.batch.first) : patches;
+	step.batch.count = shots - step.batch.first < patches
+				   ? (uint32_t)(shots - step.batch.first)
+				   : patches;
 	if (slab < plan->slab_count)
 		step.a_slab = (uint32_t)slab;
 	if (next > 0 && next < plan->slab_count && plan->buffer > 0)
 		step.b_slab = (uint32_t)next - 1;
 	step.rounds_end = batch * run->params->layer_count +
-			  (end < plan->slab_count ? end * plan->width :
-						    run->params->layer_count);
+			  (end < plan->slab_count ? end * plan->width
+						  : run->params->layer_count);
 	return step;
 }
 
@@ -157,9 +158,10 @@ static int decode_a_pieces(struct run *run, const struct step *step)
 
 		memset(run->seam, 0, run->x->shape.seam_bytes);
 		for (uint32_t p = first; p < end && p < step->batch.count &&
-		     step->a_slab != WORK_NO_SLAB; p++)
-			work_decode_a(work, step, p, run->seam +
-				      (p - first) * work->seam_bytes,
+					 step->a_slab != WORK_NO_SLAB;
+		     p++)
+			work_decode_a(work, step, p,
+				      run->seam + (p - first) * work->seam_bytes,
 				      frame_of(run, step->number));
 		if (has_edges(run))
 			rc = post_seam(run, step, piece);
@@ -183,8 +185,9 @@ static int decode_b_piece(struct run *run, const struct step *step,
 
 	if (rc != 0)
 		return rc;
-	for (uint32_t p = first; p < end && p < step->batch.count &&
-	     step->b_slab != WORK_NO_SLAB; p++)
+	for (uint32_t p = first;
+	     p < end && p < step->batch.count && step->b_slab != WORK_NO_SLAB;
+	     p++)
 		work_decode_b(work, step, p, halo + p * work->left_bytes,
 			      seam + (p - first) * work->seam_bytes,
 			      frame_of(run, step->number));
@@ -357,15 +360,15 @@ int schedule_run(const struct schedule_params *params,
 		.rank = rack->rank,
 		.piece_patches = schedule_piece_patches(rack->patches),
 	};
-	uint64_t batches = (params->shots->count + rack->patches - 1) /
-			   rack->patches;
+	uint64_t batches =
+		(params->shots->count + rack->patches - 1) / rack->patches;
 	int rc;
 
-	result->epoch_count = (params->plan->slab_count + rack->ranks - 1) /
-			      rack->ranks;
+	result->epoch_count =
+		(params->plan->slab_count + rack->ranks - 1) / rack->ranks;
 	result->step_count = batches * result->epoch_count;
-	result->pace.period_ns = result->pace.round_ns * rack->ranks *
-				 params->plan->width;
+	result->pace.period_ns =
+		result->pace.round_ns * rack->ranks * params->plan->width;
 	rc = run_make(&run);
 	if (rc == 0)
 		rc = run_all(&run);
@@ -374,8 +377,10 @@ int schedule_run(const struct schedule_params *params,
 	if (rc == 0 && result->work.log.lost)
 		rc = -ENOMEM;
 	if (rc != 0)
-		problem_set(params->exchange->problem, rc, "decoding: %s; use "
-			    "fewer --patches or --shots", strerror(-rc));
+		problem_set(params->exchange->problem, rc,
+			    "decoding: %s; use "
+			    "fewer --patches or --shots",
+			    strerror(-rc));
 	return rc;
 }
 

@@ -23,7 +23,7 @@ struct schedule_params {
 	int latency;
 	int poke;
 	double drop_seams; /* percent */
-	int progress; /* a line on standard error */
+	int progress;	   /* a line on standard error */
 };
 
 struct schedule_result {
@@ -34,7 +34,7 @@ struct schedule_result {
 	uint64_t rack_ns; /* packing and unpacking blocks */
 	uint64_t step_count;
 	uint32_t epoch_count;
-	uint64_t seams_sent; /* messages that carry seams */
+	uint64_t seams_sent;	/* messages that carry seams */
 	uint64_t seams_dropped; /* of these, lost on purpose */
 };
 

@@ -64,8 +64,7 @@ uint32_t serial_decode(struct serial *serial, const uint8_t *row)
 	for (uint32_t k = 0; k < plan->slab_count; k++) {
 		const struct slab *slab = &plan->slabs[k];
 
-		bits_extract(serial->row, row, slab->all.first,
-			     slab->all.count);
+		bits_extract(serial->row, row, slab->all.first, slab->all.count);
 		window_decode_a(&serial->decoder, slab, serial->row, commit,
 				serial);
 	}

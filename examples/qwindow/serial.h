@@ -7,12 +7,12 @@
 #include "examples/qwindow/window.h"
 
 struct serial {
-	const struct dem *dem; /* the caller's */
+	const struct dem *dem;	 /* the caller's */
 	const struct plan *plan; /* the caller's */
 	struct window_decoder decoder;
 	uint8_t *syndrome; /* owned, bits of all detectors */
-	uint8_t *row; /* owned, bits of one window's part */
-	uint8_t *left; /* owned */
+	uint8_t *row;	   /* owned, bits of one window's part */
+	uint8_t *left;	   /* owned */
 	uint64_t digest;
 	uint64_t frame;
 };

@@ -40,18 +40,24 @@ static int fail(struct reader *reader, const char *what)
 
 static int fail_cut(struct reader *reader)
 {
-	return problem_set(reader->problem, -EINVAL, "%s: shot %zu, byte %zu: "
+	return problem_set(
+		reader->problem, -EINVAL,
+		"%s: shot %zu, byte %zu: "
 		"the file ends inside a shot of %u bits; copy it again, or "
-		"give the model that it was made with", reader->path,
-		reader->shots->count, reader->byte, reader->shots->bits);
+		"give the model that it was made with",
+		reader->path, reader->shots->count, reader->byte,
+		reader->shots->bits);
 }
 
 static int fail_fit(struct reader *reader)
 {
-	return problem_set(reader->problem, -EINVAL, "%s: shot %zu, byte %zu: "
+	return problem_set(
+		reader->problem, -EINVAL,
+		"%s: shot %zu, byte %zu: "
 		"the shot does not fit the model's %u bits; give the model "
-		"that it was made with", reader->path, reader->shots->count,
-		reader->byte, reader->shots->bits);
+		"that it was made with",
+		reader->path, reader->shots->count, reader->byte,
+		reader->shots->bits);
 }
 
 static int read_b8(struct reader *reader, uint8_t *row)
@@ -107,7 +113,7 @@ static int read_01(struct reader *reader, uint8_t *row)
 			continue;
 		if (byte != '0' && byte != '1')
 			return fail(reader, "not a 0 or 1; give a file in "
-				"the format that its suffix names");
+					    "the format that its suffix names");
 		if (at == bits)
 			return fail_fit(reader);
 		if (byte == '1')
@@ -129,8 +135,10 @@ static int choose_format(const char *path, read_row *read_out,
 	else if (suffix != NULL && strcmp(suffix, ".01") == 0)
 		*read_out = read_01;
 	else
-		return problem_set(problem, -EINVAL, "%s: the suffix names no "
-			"format; name shot files .b8, .r8 or .01", path);
+		return problem_set(problem, -EINVAL,
+				   "%s: the suffix names no "
+				   "format; name shot files .b8, .r8 or .01",
+				   path);
 	return 0;
 }
 
@@ -145,9 +153,10 @@ static int make_room(struct reader *reader)
 	if (room <= MAX_BYTES / shots->stride)
 		grown = realloc(shots->rows, room * shots->stride);
 	if (grown == NULL)
-		return problem_set(reader->problem, -ENOMEM, "%s: shot %zu, "
-			"byte %zu: no memory for more; use --shots=N",
-			reader->path, shots->count, reader->byte);
+		return problem_set(reader->problem, -ENOMEM,
+				   "%s: shot %zu, "
+				   "byte %zu: no memory for more; use --shots=N",
+				   reader->path, shots->count, reader->byte);
 	shots->rows = grown;
 	reader->room = room;
 	return 0;
@@ -173,9 +182,10 @@ static int read_all(struct reader *reader, read_row read, size_t limit)
 	if (rc < 0)
 		return rc;
 	if (ferror(reader->file) != 0)
-		return problem_set(reader->problem, -EIO, "%s: byte %zu: "
-			"cannot be read; give a regular file", reader->path,
-			reader->byte);
+		return problem_set(reader->problem, -EIO,
+				   "%s: byte %zu: "
+				   "cannot be read; give a regular file",
+				   reader->path, reader->byte);
 	if (shots->count == 0)
 		return fail(reader, "no shots in it; give a sampled file");
 	return 0;
@@ -199,14 +209,18 @@ int shots_read(const char *path, uint32_t bits, size_t limit,
 	if (rc != 0)
 		return rc;
 	if (bits == 0)
-		return problem_set(problem, -EINVAL, "%s: the model has no "
+		return problem_set(
+			problem, -EINVAL,
+			"%s: the model has no "
 			"bits for its shots; give the model that it was made "
-			"with", path);
+			"with",
+			path);
 	reader.file = fopen(path, "re");
 	if (reader.file == NULL)
-		return problem_set(problem, -errno, "%s: cannot be opened: "
-			"%s; give the shots' file name", path,
-			strerror(errno));
+		return problem_set(problem, -errno,
+				   "%s: cannot be opened: "
+				   "%s; give the shots' file name",
+				   path, strerror(errno));
 	rc = read_all(&reader, read, limit);
 	fclose(reader.file);
 	if (rc != 0) {

@@ -9,7 +9,7 @@
 #include "examples/qwindow/problem.h"
 
 struct shots {
-	uint32_t bits; /* of a shot */
+	uint32_t bits;	 /* of a shot */
 	uint32_t stride; /* bytes of a row */
 	size_t count;
 	uint8_t *rows; /* owned */

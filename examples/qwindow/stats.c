@@ -49,6 +49,6 @@ uint64_t stats_percentile(const struct stats *stats, double part)
 
 double stats_mean(const struct stats *stats)
 {
-	return stats->count == 0 ? 0 :
-	       (double)stats->sum_ns / (double)stats->count;
+	return stats->count == 0 ? 0
+				 : (double)stats->sum_ns / (double)stats->count;
 }

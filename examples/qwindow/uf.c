@@ -148,10 +148,9 @@ static int32_t cluster_room(struct uf *uf, const struct graph *graph,
 	for (uint32_t v = cluster->head; v != NONE; v = uf->vertices[v].next) {
 		int grows = 0;
 
-		for (uint32_t i = graph->first[v]; i < graph->first[v + 1];
-		     i++) {
-			int32_t room = edge_room(uf, graph,
-						 graph->incident[i], v, root);
+		for (uint32_t i = graph->first[v]; i < graph->first[v + 1]; i++) {
+			int32_t room = edge_room(uf, graph, graph->incident[i],
+						 v, root);
 
 			if (room <= 0)
 				continue;
@@ -178,8 +177,7 @@ static void cluster_grow(struct uf *uf, const struct graph *graph,
 	uint32_t v = uf->clusters[root].head;
 
 	for (; v != NONE; v = uf->vertices[v].next) {
-		for (uint32_t i = graph->first[v]; i < graph->first[v + 1];
-		     i++) {
+		for (uint32_t i = graph->first[v]; i < graph->first[v + 1]; i++) {
 			uint32_t e = graph->incident[i];
 			int32_t weight = graph->edges[e].weight;
 
@@ -255,8 +253,7 @@ static uint32_t search_from(struct uf *uf, const struct graph *graph,
 	for (uint32_t at = 0; at < count; at++) {
 		uint32_t v = uf->queue[at];
 
-		for (uint32_t i = graph->first[v]; i < graph->first[v + 1];
-		     i++) {
+		for (uint32_t i = graph->first[v]; i < graph->first[v + 1]; i++) {
 			uint32_t e = graph->incident[i];
 			uint32_t a = graph->edges[e].a, b = graph->edges[e].b;
 			uint32_t other = a == v ? b : a;
@@ -315,8 +312,7 @@ static void clear_state(struct uf *uf, const struct graph *graph)
 		uint32_t v = uf->used[i];
 
 		uf->vertices[v].used = 0;
-		for (uint32_t j = graph->first[v]; j < graph->first[v + 1];
-		     j++)
+		for (uint32_t j = graph->first[v]; j < graph->first[v + 1]; j++)
 			uf->growth[graph->incident[j]] = 0;
 	}
 	uf->used_count = 0;

@@ -15,10 +15,10 @@
 
 struct uf_vertex {
 	uint32_t parent; /* in the cluster's tree of unions */
-	uint32_t next; /* in the cluster's list of vertices that may grow */
+	uint32_t next;	 /* in the cluster's list of vertices that may grow */
 	uint32_t tree_edge; /* of the peeling tree */
-	uint32_t mark; /* number of the last search that saw it */
-	uint8_t used; /* fields differ from their start */
+	uint32_t mark;	    /* number of the last search that saw it */
+	uint8_t used;	    /* fields differ from their start */
 	uint8_t defect;
 };
 
@@ -35,10 +35,10 @@ struct uf_cluster {
 struct uf {
 	uint32_t vertex_room;
 	uint32_t edge_room;
-	struct uf_vertex *vertices; /* owned */
+	struct uf_vertex *vertices;  /* owned */
 	struct uf_cluster *clusters; /* owned */
 	int32_t *growth; /* owned, of each edge, at most its weight */
-	uint32_t *used; /* owned, vertices whose state differs from start */
+	uint32_t *used;	 /* owned, vertices whose state differs from start */
 	uint32_t used_count;
 	uint32_t *roots; /* owned, of the clusters that may be active */
 	uint32_t root_count;

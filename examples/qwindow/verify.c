@@ -23,8 +23,8 @@ double verify_bound(uint64_t reference_errors)
 static void xor_over_ranks(MPI_Comm comm, void *data, size_t bytes)
 {
 	for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
-		size_t piece = bytes - at < PIECE_BYTES ? bytes - at :
-							  PIECE_BYTES;
+		size_t piece =
+			bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
 
 		MPI_Allreduce(MPI_IN_PLACE, (uint8_t *)data + at, (int)piece,
 			      MPI_BYTE, MPI_BXOR, comm);
@@ -41,8 +41,7 @@ static uint64_t *gather_digests(const struct verify_params *params)
 	if (digests == NULL)
 		return NULL;
 	for (size_t i = 0; i < log->count; i++)
-		digests[log->entries[i].patch] ^=
-			bits_mix(log->entries[i].edge);
+		digests[log->entries[i].patch] ^= bits_mix(log->entries[i].edge);
 	xor_over_ranks(params->comm, digests, count * sizeof(*digests));
 	return digests;
 }
@@ -89,8 +88,7 @@ static uint64_t true_flips(const struct verify_params *params, size_t patch)
 
 /* Each rank decodes a share of the patches by itself. */
 static int compare_serial(const struct verify_params *params,
-			  const uint64_t *digests,
-			  struct verify_result *result)
+			  const uint64_t *digests, struct verify_result *result)
 {
 	const uint64_t *frames = params->result->frames;
 	int64_t start_ns = clock_cpu_ns();
@@ -112,8 +110,7 @@ static int compare_serial(const struct verify_params *params,
 			result->differing++;
 		if (params->observables == NULL)
 			continue;
-		flips = true_flips(params, p) ^
-			params->dem->flipped_observables;
+		flips = true_flips(params, p) ^ params->dem->flipped_observables;
 		result->errors += frames[p] != flips;
 		result->serial_errors += serial.frame != flips;
 	}
@@ -126,12 +123,8 @@ static int compare_serial(const struct verify_params *params,
 static void sum_over_ranks(MPI_Comm comm, struct verify_result *result)
 {
 	uint64_t sums[] = {
-		result->differing,
-		result->serial_residual,
-		result->serial_ns,
-		result->errors,
-		result->serial_errors,
-		result->edges,
+		result->differing, result->serial_residual, result->serial_ns,
+		result->errors,	   result->serial_errors,   result->edges,
 	};
 
 	MPI_Allreduce(MPI_IN_PLACE, sums, sizeof(sums) / sizeof(sums[0]),
@@ -149,8 +142,8 @@ static void judge(const struct verify_params *params,
 {
 	result->same_ok = result->differing == 0;
 	result->residual_ok = result->residual == 0;
-	result->errors_checked = params->observables != NULL &&
-				 params->reference_errors >= 0;
+	result->errors_checked =
+		params->observables != NULL && params->reference_errors >= 0;
 	result->errors_ok = 1;
 	if (!result->errors_checked)
 		return;

@@ -27,10 +27,10 @@ struct verify_params {
 };
 
 struct verify_result {
-	uint64_t digest; /* of all corrections of all patches */
-	uint64_t edges; /* corrections, all patches */
+	uint64_t digest;    /* of all corrections of all patches */
+	uint64_t edges;	    /* corrections, all patches */
 	uint64_t differing; /* patches whose corrections or frame differ */
-	uint64_t residual; /* defects left, all patches */
+	uint64_t residual;  /* defects left, all patches */
 	uint64_t serial_residual;
 	uint64_t serial_ns; /* decoding all patches on one rank */
 	uint64_t errors;

@@ -49,14 +49,14 @@ static void place_slab(const struct dem *dem, struct plan *plan, uint32_t k)
 {
 	struct span span = slab_span(plan, dem->layer_count, k);
 	struct slab *slab = &plan->slabs[k];
-	uint32_t reach = dem->max_span < span.core_start - span.start ?
-			 dem->max_span : span.core_start - span.start;
+	uint32_t reach = dem->max_span < span.core_start - span.start
+				 ? dem->max_span
+				 : span.core_start - span.start;
 
 	slab->all = layers_range(dem, span.start, span.end);
 	slab->left = layers_range(dem, span.start, span.core_start);
 	slab->right = layers_range(dem, span.core_end, span.end);
-	slab->seam = layers_range(dem, span.core_start - reach,
-				  span.core_start);
+	slab->seam = layers_range(dem, span.core_start - reach, span.core_start);
 }
 
 static int in_range(const struct range *range, uint32_t detector)
@@ -65,8 +65,7 @@ static int in_range(const struct range *range, uint32_t detector)
 }
 
 /* Vertex of a detector in B_k, or GRAPH_BOUNDARY when it is elsewhere. */
-static uint32_t b_vertex(const struct plan *plan, uint32_t k,
-			 uint32_t detector)
+static uint32_t b_vertex(const struct plan *plan, uint32_t k, uint32_t detector)
 {
 	const struct range *right = &plan->slabs[k].right;
 	const struct range *left = &plan->slabs[k + 1].left;
@@ -91,8 +90,7 @@ static int add_to_a(struct plan *plan, uint32_t k, const struct dem_edge *model,
 {
 	struct slab *slab = &plan->slabs[k];
 	int has_a = in_range(&slab->all, model->a);
-	int has_b = model->b != DEM_BOUNDARY &&
-		    in_range(&slab->all, model->b);
+	int has_b = model->b != DEM_BOUNDARY && in_range(&slab->all, model->b);
 
 	edge.a = has_a ? model->a - slab->all.first : GRAPH_BOUNDARY;
 	edge.b = has_b ? model->b - slab->all.first : GRAPH_BOUNDARY;
@@ -249,8 +247,7 @@ static void decode_graph(struct window_decoder *decoder,
 	count = uf_decode(&decoder->uf, graph, decoder->defects, defect_count,
 			  decoder->edges);
 	for (uint32_t i = 0; i < count; i++) {
-		const struct graph_edge *edge =
-			&graph->edges[decoder->edges[i]];
+		const struct graph_edge *edge = &graph->edges[decoder->edges[i]];
 
 		if (edge->commit)
 			commit(edge, arg);
@@ -269,8 +266,8 @@ void window_decode_b(struct window_decoder *decoder, const struct slab *slab,
 		     const uint8_t *right, const uint8_t *left,
 		     uint32_t left_count, commit_edge commit, void *arg)
 {
-	uint32_t count = bits_list(right, slab->right.count, 0,
-				   decoder->defects);
+	uint32_t count =
+		bits_list(right, slab->right.count, 0, decoder->defects);
 
 	count += bits_list(left, left_count, slab->right.count,
 			   decoder->defects + count);

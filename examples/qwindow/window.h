@@ -20,17 +20,17 @@ struct range {
 
 struct slab {
 	struct range all;
-	struct range left; /* buffer before the core, part of B_(k-1) */
+	struct range left;  /* buffer before the core, part of B_(k-1) */
 	struct range right; /* buffer after the core, part of B_k */
-	struct range seam; /* end of `left` that edges from the core reach */
-	struct graph a; /* vertices: detectors of `all` */
+	struct range seam;  /* end of `left` that edges from the core reach */
+	struct graph a;	    /* vertices: detectors of `all` */
 	struct graph b; /* vertices: `right`, then `left` of the next slab */
 };
 
 struct plan {
 	uint32_t commit; /* layers of a core, at least */
 	uint32_t buffer; /* layers on either side of it */
-	uint32_t width; /* layers of a slab: commit + 2 buffer */
+	uint32_t width;	 /* layers of a slab: commit + 2 buffer */
 	uint32_t slab_count;
 	struct slab *slabs; /* owned */
 	/* The largest of all slabs, in detectors or edges. */
@@ -53,11 +53,10 @@ typedef void (*commit_edge)(const struct graph_edge *edge, void *arg);
 struct window_decoder {
 	struct uf uf;
 	uint32_t *defects; /* owned */
-	uint32_t *edges; /* owned */
+	uint32_t *edges;   /* owned */
 };
 
-int window_decoder_init(struct window_decoder *decoder,
-			const struct plan *plan);
+int window_decoder_init(struct window_decoder *decoder, const struct plan *plan);
 void window_decoder_fini(struct window_decoder *decoder);
 
 /* Decode A_k: `row` has the bits of slab->all. */

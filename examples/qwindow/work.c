@@ -67,7 +67,7 @@ static void log_commit(struct commit_log *log, uint32_t shot, uint32_t edge)
 		log->entries = grown;
 		log->room = room;
 	}
-	log->entries[log->count++] = (struct commit){shot, edge};
+	log->entries[log->count++] = (struct commit){ shot, edge };
 }
 
 static void flip_end(const struct sink *sink, uint32_t vertex)
@@ -152,8 +152,8 @@ void work_decode_b(struct work *work, const struct step *step, uint32_t patch,
 		.shot = (uint32_t)(step->batch.first + patch),
 	};
 	/* The last rank's slab is one epoch older than what comes in. */
-	uint64_t a_step = step->b_slab == step->a_slab ? step->number :
-							 step->number - 1;
+	uint64_t a_step =
+		step->b_slab == step->a_slab ? step->number : step->number - 1;
 	int64_t start_ns = clock_now_ns();
 
 	memcpy(work->left, halo, bits_bytes(next->left.count));

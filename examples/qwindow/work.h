@@ -28,7 +28,7 @@ struct step {
 /* A committed correction. */
 struct commit {
 	uint32_t patch; /* shot */
-	uint32_t edge; /* of the model */
+	uint32_t edge;	/* of the model */
 };
 
 struct commit_log {
@@ -40,19 +40,19 @@ struct commit_log {
 
 struct work {
 	const struct plan *plan; /* the caller's */
-	uint32_t patches; /* of a batch */
+	uint32_t patches;	 /* of a batch */
 	uint32_t observable_count;
-	size_t row_bytes; /* of a slab's bits of a patch */
+	size_t row_bytes;   /* of a slab's bits of a patch */
 	size_t right_bytes; /* 0: there are no B windows */
 	size_t left_bytes;
 	size_t seam_bytes;
 	size_t frame_bytes; /* of one observable's bits of a batch */
 	struct window_decoder decoder;
-	uint8_t *rows; /* owned, slab bits of each patch */
+	uint8_t *rows;			  /* owned, slab bits of each patch */
 	uint8_t *right[WORK_RIGHT_SLOTS]; /* owned, right buffers after A */
 	uint8_t *left; /* owned, left buffer of one patch with its seam */
 	struct commit_log log; /* owned */
-	struct stats a; /* decoding one window of one patch */
+	struct stats a;	       /* decoding one window of one patch */
 	struct stats b;
 };
 

@@ -23,9 +23,9 @@
 #define NO_BLOCK UINT32_MAX
 
 struct slot {
-	uint32_t *send; /* owned, syndromes, `pair` for each rank */
-	uint32_t *recv; /* owned, syndromes, `pair` from each rank */
-	uint8_t *frame; /* owned, my predictions, one byte a block */
+	uint32_t *send;	 /* owned, syndromes, `pair` for each rank */
+	uint32_t *recv;	 /* owned, syndromes, `pair` from each rank */
+	uint8_t *frame;	 /* owned, my predictions, one byte a block */
 	uint8_t *frames; /* owned, everyone's */
 	qo_op_t blocks_op;
 	qo_op_t frames_op;
@@ -37,7 +37,7 @@ struct program {
 	uint32_t rank;
 	uint32_t ranks;
 	uint32_t share; /* blocks of a batch that one rack has */
-	uint32_t pair; /* of these, for one decoder */
+	uint32_t pair;	/* of these, for one decoder */
 	struct table table;
 	struct shots shots;
 	struct shots observables;
@@ -109,9 +109,10 @@ static void send_syndromes(struct program *program, size_t batch)
 						      decoder, i);
 			size_t shot = batch * BATCH + block;
 
-			*send++ = block != NO_BLOCK &&
-				  shot < program->shots.count ?
-				  syndrome_of(program, shot) : NO_BLOCK;
+			*send++ =
+				block != NO_BLOCK && shot < program->shots.count
+					? syndrome_of(program, shot)
+					: NO_BLOCK;
 		}
 	}
 	post(slot->blocks_op, &slot->blocks, program->context);
@@ -174,8 +175,8 @@ static void open_exchange(struct program *program)
 	size_t count = (size_t)program->pair * program->ranks;
 
 	must(qo_init(NULL, &program->context), "qo_init");
-	must(qo_team_from_mpi(program->context, MPI_COMM_WORLD,
-			      &program->team), "qo_team_from_mpi");
+	must(qo_team_from_mpi(program->context, MPI_COMM_WORLD, &program->team),
+	     "qo_team_from_mpi");
 	for (int i = 0; i < SLOTS; i++) {
 		struct slot *slot = &program->slots[i];
 
@@ -187,11 +188,11 @@ static void open_exchange(struct program *program)
 		    slot->frame == NULL || slot->frames == NULL)
 			must(-ENOMEM, "buffers");
 		must(qo_alltoall_init(program->team, slot->send, slot->recv,
-				      program->pair, QO_UINT32,
-				      &slot->blocks_op), "qo_alltoall_init");
-		must(qo_allreduce_init(program->team, slot->frame,
-				       slot->frames, BATCH, QO_UINT8, QO_XOR,
-				       &slot->frames_op), "qo_allreduce_init");
+				      program->pair, QO_UINT32, &slot->blocks_op),
+		     "qo_alltoall_init");
+		must(qo_allreduce_init(program->team, slot->frame, slot->frames,
+				       BATCH, QO_UINT8, QO_XOR, &slot->frames_op),
+		     "qo_allreduce_init");
 	}
 }
 
@@ -218,9 +219,12 @@ static int read_observables(struct program *program, const char *shots)
 	char path[4096];
 
 	if (at == NULL)
-		return problem_set(&program->problem, -EINVAL, "%s: the name "
+		return problem_set(
+			&program->problem, -EINVAL,
+			"%s: the name "
 			"has no .det. in it; name it like x.det.b8, with "
-			"x.obs.b8 beside it", shots);
+			"x.obs.b8 beside it",
+			shots);
 	snprintf(path, sizeof(path), "%.*s.obs.%s", (int)(at - shots), shots,
 		 at + strlen(".det."));
 	if (shots_read(path, program->table.observables, 0,
@@ -228,9 +232,11 @@ static int read_observables(struct program *program, const char *shots)
 		return -EINVAL;
 	if (program->observables.count == program->shots.count)
 		return 0;
-	return problem_set(&program->problem, -EINVAL, "%s: %zu shots, but "
-		"%zu in %s; give those of the same sample", path,
-		program->observables.count, program->shots.count, shots);
+	return problem_set(&program->problem, -EINVAL,
+			   "%s: %zu shots, but "
+			   "%zu in %s; give those of the same sample",
+			   path, program->observables.count,
+			   program->shots.count, shots);
 }
 
 static int read_files(struct program *program, int argc, char **argv)
@@ -238,8 +244,9 @@ static int read_files(struct program *program, int argc, char **argv)
 	int rc;
 
 	if (argc != 3)
-		return problem_set(&program->problem, -EINVAL, "two files are "
-			"needed: " PROGRAM " TABLE.lut SHOTS.det.b8");
+		return problem_set(&program->problem, -EINVAL,
+				   "two files are "
+				   "needed: " PROGRAM " TABLE.lut SHOTS.det.b8");
 	rc = table_read(argv[1], &program->table, &program->problem);
 	if (rc == 0)
 		rc = shots_read(argv[2], program->table.detectors, 0,
@@ -262,11 +269,11 @@ static int tell(const struct program *program)
 		       program->ranks);
 		printf("same as local   %s  %llu of %zu predictions differ\n",
 		       program->wrong == 0 ? "ok    " : "FAILED",
-		       (unsigned long long)program->wrong,
-		       program->shots.count);
+		       (unsigned long long)program->wrong, program->shots.count);
 		printf("logical errors  %s  %llu, reference %lld\n",
-		       program->reference_errors < 0 ? "unchecked" :
-		       exact ? "ok    " : "FAILED",
+		       program->reference_errors < 0 ? "unchecked"
+		       : exact			     ? "ok    "
+						     : "FAILED",
 		       (unsigned long long)program->errors,
 		       (long long)program->reference_errors);
 	}
@@ -275,7 +282,7 @@ static int tell(const struct program *program)
 
 int main(int argc, char **argv)
 {
-	struct program program = {0};
+	struct program program = { 0 };
 	int rank, ranks, rc, status = 2;
 
 	MPI_Init(&argc, &argv);
@@ -286,8 +293,7 @@ int main(int argc, char **argv)
 	program.share = (BATCH + program.ranks - 1) / program.ranks;
 	program.pair = (program.share + program.ranks - 1) / program.ranks;
 	rc = read_files(&program, argc, argv);
-	if (agree_or_print(MPI_COMM_WORLD, rc, &program.problem, PROGRAM) ==
-	    0) {
+	if (agree_or_print(MPI_COMM_WORLD, rc, &program.problem, PROGRAM) == 0) {
 		open_exchange(&program);
 		run(&program);
 		status = tell(&program);

@@ -25,8 +25,9 @@ static int unpack(struct table *table, const uint8_t *bytes, size_t count)
 	if (table->values == NULL)
 		return -ENOMEM;
 	for (size_t s = 0; s < syndromes; s++)
-		table->values[s] = count == CAP_BYTES ? bytes[s] :
-				   bytes[s >> 3] >> (s & 7) & 1;
+		table->values[s] = count == CAP_BYTES
+					   ? bytes[s]
+					   : bytes[s >> 3] >> (s & 7) & 1;
 	return 0;
 }
 
@@ -40,17 +41,22 @@ int table_read(const char *path, struct table *table_out,
 
 	memset(table_out, 0, sizeof(*table_out));
 	if (file == NULL)
-		rc = problem_set(problem, -errno, "%s: cannot be opened: %s; "
-			"give the table's file name", path, strerror(errno));
+		rc = problem_set(problem, -errno,
+				 "%s: cannot be opened: %s; "
+				 "give the table's file name",
+				 path, strerror(errno));
 	else if (bytes != NULL)
 		count = fread(bytes, 1, BYTES_MOST + 1, file);
 	if (file != NULL)
 		fclose(file);
-	if (rc == 0 && (count > BYTES_MOST || count < 2 ||
-			(count & (count - 1)) != 0))
-		rc = problem_set(problem, -EINVAL, "%s: byte %zu: the file "
+	if (rc == 0 &&
+	    (count > BYTES_MOST || count < 2 || (count & (count - 1)) != 0))
+		rc = problem_set(
+			problem, -EINVAL,
+			"%s: byte %zu: the file "
 			"ends, but a table has a power of two of bytes up to "
-			"%u; copy it again", path, count, BYTES_MOST);
+			"%u; copy it again",
+			path, count, BYTES_MOST);
 	if (rc == 0)
 		rc = unpack(table_out, bytes, count);
 	free(bytes);
@@ -87,7 +93,8 @@ int64_t table_reference_errors(const char *shots_path)
 		return -1;
 	while (fgets(line, sizeof(line), file) != NULL) {
 		if (sscanf(line, "%255s %*s %*s %*s %*s %lld", column,
-			   &errors) == 2 && strcmp(column, name) == 0)
+			   &errors) == 2 &&
+		    strcmp(column, name) == 0)
 			found = errors;
 	}
 	fclose(file);

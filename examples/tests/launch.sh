@@ -15,6 +15,16 @@ OMPI_MCA_mpi_yield_when_idle=1
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
 export OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_mpi_yield_when_idle
 
+# MPI leaks by itself, and is not built for a thread sanitizer.
+ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+export ASAN_OPTIONS
+case ${QO_SANITIZER:-no} in
+*thread*)
+	echo "skipped: the MPI here is not built for the thread sanitizer"
+	exit 77
+	;;
+esac
+
 # The MPIs for which the program $1 was built and that have a launcher.
 mpis_for() {
 	for mpi in openmpi mpich; do

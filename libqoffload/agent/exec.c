@@ -19,11 +19,12 @@ static int needs_bounce(const struct qoi_schedule *schedule)
 }
 
 int qoi_exec_init(struct qoi_exec *exec, const struct qoi_schedule *schedule,
-		  struct qoi_channel **channels)
+		  struct qoi_channel **channels, struct qo_conn **conns)
 {
 	memset(exec, 0, sizeof(*exec));
 	exec->schedule = schedule;
 	exec->channels = channels;
+	exec->conns = conns;
 	exec->states = calloc(schedule->step_count + 1, sizeof(*exec->states));
 	if (exec->states == NULL)
 		goto err_none;
@@ -145,6 +146,11 @@ int qoi_exec_advance(struct qoi_exec *exec, struct qoi_budget *budget)
 	}
 }
 
+static int step_is_local(const struct qoi_step *step)
+{
+	return step->kind == QOI_STEP_COPY || step->kind == QOI_STEP_FOLD;
+}
+
 int qoi_exec_only_arrivals(const struct qoi_exec *exec, const uint64_t **watch,
 			   uint64_t *value)
 {
@@ -154,9 +160,8 @@ int qoi_exec_only_arrivals(const struct qoi_exec *exec, const uint64_t **watch,
 	for (uint32_t i = exec->first; i < schedule->step_count; i++) {
 		const struct qoi_step *step = &schedule->steps[i];
 
-		if (step->kind == QOI_STEP_COPY || step->kind == QOI_STEP_FOLD)
-			continue;
-		if (step->stage == exec->stage && exec->states[i].done)
+		if (step_is_local(step) || (step->stage == exec->stage &&
+					    exec->states[i].done))
 			continue;
 		if (step->kind == QOI_STEP_PUT)
 			return 0;
@@ -193,16 +198,52 @@ void qoi_exec_ring(struct qoi_exec *exec)
 int qoi_exec_fate(struct qoi_exec *exec)
 {
 	for (uint32_t rank = 0; rank < exec->schedule->count; rank++) {
-		const struct qoi_channel *channel = exec->channels[rank];
+		const struct qo_conn *conn = exec->conns[rank];
 		int fate;
 
-		if (channel == NULL)
+		if (conn == NULL)
 			continue;
-		fate = qoi_channel_fate(channel);
+		fate = (int)qoi_observe32((const uint32_t *)&conn->fate);
 		if (fate != 0) {
 			exec->error_rank = rank;
 			return fate;
 		}
 	}
 	return 0;
+}
+
+/* The same for those that died alone. */
+static int died(struct qoi_exec *exec)
+{
+	for (uint32_t rank = 0; rank < exec->schedule->count; rank++) {
+		const struct qo_conn *conn = exec->conns[rank];
+
+		if (conn == NULL ||
+		    (int)qoi_observe32((const uint32_t *)&conn->fate) !=
+			    -ECONNRESET)
+			continue;
+		exec->error_rank = rank;
+		return -ECONNRESET;
+	}
+	return 0;
+}
+
+int qoi_exec_orphaned(struct qoi_exec *exec)
+{
+	const struct qoi_schedule *schedule = exec->schedule;
+	int fate;
+
+	for (uint32_t i = exec->first; i < schedule->step_count; i++) {
+		const struct qoi_step *step = &schedule->steps[i];
+
+		if (step_is_local(step) || (step->stage == exec->stage &&
+					    exec->states[i].done))
+			continue;
+		fate = qoi_channel_fate(exec->channels[step->peer]);
+		if (fate == 0)
+			continue;
+		exec->error_rank = step->peer;
+		return fate;
+	}
+	return schedule->stage_count > 1 ? died(exec) : 0;
 }

@@ -23,6 +23,7 @@ struct qoi_exec {
 	const struct qoi_schedule *schedule; /* owner: the operation */
 	struct qoi_step_state *states;	     /* one per step.  Owner: exec */
 	struct qoi_channel **channels; /* by rank, NULL without.  Owner: op */
+	struct qo_conn **conns; /* by rank, NULL: oneself.  Owner: the team */
 	uint8_t *buffers[QOI_BUFFER_COUNT]; /* the user's, and the scratch */
 	uint8_t *bounce; /* to reduce what was fetched.  Owner: exec */
 	uint32_t stage;	    /* current */
@@ -35,7 +36,7 @@ struct qoi_exec {
 #define QOI_BOUNCE_BYTES (UINT64_C(64) << 10)
 
 int qoi_exec_init(struct qoi_exec *exec, const struct qoi_schedule *schedule,
-		  struct qoi_channel **channels);
+		  struct qoi_channel **channels, struct qo_conn **conns);
 void qoi_exec_fini(struct qoi_exec *exec);
 
 /* Back to the first stage. */
@@ -59,5 +60,13 @@ void qoi_exec_ring(struct qoi_exec *exec);
 
 /* 0, or -ECONNRESET/-EPIPE and error_rank: a rank of the team is gone. */
 int qoi_exec_fate(struct qoi_exec *exec);
+
+/*
+ * As qoi_exec_fate(), of an instance under way: 0 while it can still end.  One
+ * that said good-bye, or whose part is here, is missed by nobody.  One that
+ * died is missed by all where steps follow from each other: a rank between us
+ * and it has failed, and sends no more.
+ */
+int qoi_exec_orphaned(struct qoi_exec *exec);
 
 #endif

@@ -67,7 +67,7 @@ static void op_peer_gone(struct qoi_work *work)
 	qoi_op_move(op, &budget);
 	if (!qoi_request_pending(op->request))
 		return;
-	fate = qoi_exec_fate(&op->exec);
+	fate = qoi_exec_orphaned(&op->exec);
 	if (fate == 0)
 		return;
 	op->exec.error = fate;

@@ -102,8 +102,8 @@ static const struct qoi_config_entry coll_entries[] = {
 	ALGORITHM("QO_COLL_ALLREDUCE", coll_allreduce),
 	ALGORITHM("QO_COLL_BCAST", coll_bcast),
 	ALGORITHM("QO_COLL_BARRIER", coll_barrier),
-	{ "QO_COLL_FLAT_BYTES", QOI_CONFIG_BYTES, "2k", 0, MIB, NULL, "bytes",
-	  "largest block for which auto is flat on one node: every rank "
+	{ "QO_COLL_FLAT_BYTES", QOI_CONFIG_BYTES, "32k", 0, MIB, NULL, "bytes",
+	  "largest vector for which auto takes the flat allreduce: every rank "
 	  "writes straight into the others' slots",
 	  AT(coll_flat_bytes) },
 	{ "QO_COLL_FLAT_RANKS", QOI_CONFIG_UINT, "16", 0, 1024, NULL, "ranks",
@@ -131,7 +131,7 @@ static const struct qoi_config_entry fault_entries[] = {
 	FAULT("QO_FAULT_REFUSE", fault_refuse,
 	      "puts that are refused with -EAGAIN"),
 	{ "QO_FAULT_KILL_AFTER", QOI_CONFIG_UINT, "0", 0, UINT64_MAX, NULL,
-	  "puts", "the process is killed at this put; 0 is never",
+	  "puts", "the connection is lost",
 	  AT(fault_kill_after) },
 };
 

@@ -353,7 +353,8 @@ static int agree(struct plan *plan)
 	if (error == 0)
 		error = channels_make(plan);
 	if (error == 0)
-		error = qoi_exec_init(&op->exec, op->schedule, op->channels);
+		error = qoi_exec_init(&op->exec, op->schedule, op->channels,
+				      plan->team->conns);
 	return qoi_exchange_verdict(plan->team, op->sequence, error);
 }
 

@@ -20,7 +20,8 @@
 /* What every rank knows alike.  in_place is not: it is each rank's affair. */
 struct known {
 	uint64_t bytes; /* of the largest message of a flat exchange */
-	bool flat;	/* within the limits for it */
+	bool near;	/* few enough ranks to write to each directly */
+	bool flat;	/* and few enough bytes */
 };
 
 struct kind {
@@ -30,9 +31,13 @@ struct kind {
 	void (*builds[ALGORITHMS_MAX])(struct qoi_build *build);
 };
 
+/*
+ * Where bytes only move, going straight to each rank is best at any size on
+ * one node: every byte is copied once.  A reduction has less to do in stages.
+ */
 static const char *choose_alltoall(struct known known)
 {
-	if (known.flat)
+	if (known.near)
 		return "flat";
 	return known.bytes <= BRUCK_BYTES ? "bruck" : "pairwise";
 }
@@ -40,19 +45,19 @@ static const char *choose_alltoall(struct known known)
 /* Only the count of ranks is common knowledge: each rank has its own counts. */
 static const char *choose_alltoallv(struct known known)
 {
-	return known.flat ? "flat" : "pairwise";
+	return known.near ? "flat" : "pairwise";
 }
 
 static const char *choose_allgather(struct known known)
 {
-	if (known.flat)
+	if (known.near)
 		return "flat";
 	return known.bytes <= FEW_ROUNDS_BYTES ? "doubling" : "ring";
 }
 
 static const char *choose_allgatherv(struct known known)
 {
-	return known.flat ? "flat" : "ring";
+	return known.near ? "flat" : "ring";
 }
 
 static const char *choose_allreduce(struct known known)
@@ -64,14 +69,14 @@ static const char *choose_allreduce(struct known known)
 
 static const char *choose_bcast(struct known known)
 {
-	if (known.flat)
+	if (known.near)
 		return "flat";
 	return known.bytes <= FEW_ROUNDS_BYTES ? "binomial" : "chain";
 }
 
 static const char *choose_barrier(struct known known)
 {
-	return known.flat ? "flat" : "dissemination";
+	return known.near ? "flat" : "dissemination";
 }
 
 static const struct kind kinds[QOI_COLL_KIND_COUNT] = {
@@ -145,8 +150,8 @@ static const char *choose_auto(const struct qoi_coll *coll,
 
 	if (limits == NULL)
 		limits = &defaults;
-	known.flat = known.bytes <= limits->flat_bytes &&
-		     coll->count <= limits->flat_ranks;
+	known.near = coll->count <= limits->flat_ranks;
+	known.flat = known.near && known.bytes <= limits->flat_bytes;
 	return kinds[coll->kind].choose(known);
 }
 

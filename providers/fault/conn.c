@@ -187,6 +187,8 @@ void qo_fault_busy_update(struct fault_endpoint *endpoint)
 	for (const struct fault_conn *conn = endpoint->conns;
 	     conn != NULL && !busy; conn = conn->next)
 		busy = conn->tell_polls > 0 || (conn->dropping && !conn->lost) ||
-		       (conn->lost && conn->public.fate == 0);
+		       (conn->lost && conn->public.fate == 0) ||
+		       /* What was refused may be tried again at once. */
+		       (conn->has_plan && !conn->lost);
 	qoi_publish32(&endpoint->busy, busy);
 }

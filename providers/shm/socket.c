@@ -35,8 +35,6 @@ static socklen_t name_of(const uint8_t *id, struct sockaddr_un *name_out)
 	char *text = name_out->sun_path + 1; /* a leading 0: abstract */
 	int length;
 
-	memset(name_out, 0, sizeof(*name_out));
-	name_out->sun_family = AF_UNIX;
 	length = sprintf(text, "qoffload-");
 	for (uint32_t i = 0; i < QO_SHM_ID_BYTES; i++)
 		length += sprintf(text + length, "%02x", id[i]);
@@ -46,7 +44,7 @@ static socklen_t name_of(const uint8_t *id, struct sockaddr_un *name_out)
 
 int qo_shm_socket_listen(const uint8_t *id, int *fd_out)
 {
-	struct sockaddr_un name;
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	socklen_t bytes = name_of(id, &name);
 	int fd;
 	int rc = open_socket(&fd);
@@ -65,7 +63,7 @@ int qo_shm_socket_listen(const uint8_t *id, int *fd_out)
 
 int qo_shm_socket_connect(const uint8_t *id, int *fd_out)
 {
-	struct sockaddr_un name;
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	socklen_t bytes = name_of(id, &name);
 	int fd;
 	int rc = open_socket(&fd);

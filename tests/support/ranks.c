@@ -5,14 +5,17 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define BLOCK_BYTES 4096
+#define FAILED_GRACE_MS 3000
 
 /* One allgather: everyone writes its block, then counts itself in. */
 struct qot_gather {
@@ -108,16 +111,22 @@ int qot_join(struct qot_rank *rank, const char *const *settings,
 int qot_run_op(qo_op_t op)
 {
 	qo_request_t request;
-	struct qo_status status;
+	struct qo_status status = { 0 };
+	char text[128];
 	int error = qo_post(op, &request);
 
 	if (error == 0)
 		error = qo_wait(request, QO_NO_DEADLINE, &status);
-	if (error != 0 || status.state != QO_DONE) {
-		fprintf(stderr, "operation: %d %s\n", error, qo_error_detail());
+	if (error != 0) {
+		fprintf(stderr, "operation: %s (%s)\n", qo_error_string(error),
+			qo_error_detail());
 		return 1;
 	}
-	return 0;
+	if (status.state == QO_DONE && status.error == 0)
+		return 0;
+	qo_status_describe(&status, text, sizeof(text));
+	fprintf(stderr, "operation: %s\n", text);
+	return 1;
 }
 
 static struct qot_gather *gather_open(void)
@@ -133,35 +142,117 @@ static struct qot_gather *gather_open(void)
 	return memory;
 }
 
-int qot_run_processes(uint32_t count, qot_rank_fn fn, void *arg)
+static char hang_text[160];
+
+static void hang_tell(int signal)
+{
+	ssize_t written = write(STDERR_FILENO, hang_text, strlen(hang_text));
+
+	(void)signal;
+	(void)written;
+	_exit(QOT_EXIT_HANG);
+}
+
+void qot_limit(uint32_t seconds, const char *what)
+{
+	struct sigaction action = { .sa_handler = hang_tell };
+
+	snprintf(hang_text, sizeof(hang_text), "HANG: over %u s in %s\n",
+		 seconds, what);
+	sigaction(SIGALRM, &action, NULL);
+	alarm(seconds);
+}
+
+static int rank_main(struct qot_rank *rank, qot_rank_fn fn)
+{
+	int result;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* A fork inherits no alarm; the text it does. */
+	alarm(QOT_LIMIT_S);
+	result = fn(rank);
+	fflush(NULL);
+	return result == 0 ? 0 : 1;
+}
+
+/* Whether a rank ended as it should; tells when not. */
+static int ended_well(int status, uint32_t rank, uint32_t count, int mortal)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !mortal)
+		return 1;
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && mortal)
+		return 1;
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "rank %u of %u: signal %d (%s)\n", rank, count,
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		fprintf(stderr, "rank %u of %u: exit status %d%s\n", rank,
+			count, WEXITSTATUS(status),
+			mortal ? ", it should have been killed" : "");
+	return 0;
+}
+
+/*
+ * Waits for all ranks; those that are left FAILED_GRACE_MS after the first
+ * failure are killed, since they wait for one that is gone.
+ */
+static int ranks_reap(pid_t *pids, uint32_t count, uint64_t mortals)
+{
+	uint32_t left = count;
+	int grace_ms = FAILED_GRACE_MS;
+	int failed = 0;
+
+	while (left != 0) {
+		for (uint32_t i = 0; i < count; i++) {
+			int status;
+
+			if (pids[i] == 0 ||
+			    waitpid(pids[i], &status, WNOHANG) != pids[i])
+				continue;
+			pids[i] = 0;
+			left--;
+			failed += !ended_well(status, i, count,
+					      mortals >> i & 1);
+		}
+		if (left != 0)
+			usleep(1000);
+		if (failed == 0 || grace_ms-- != 0)
+			continue;
+		for (uint32_t i = 0; i < count; i++)
+			if (pids[i] != 0)
+				kill(pids[i], SIGKILL);
+	}
+	return failed;
+}
+
+int qot_run_mortals(uint32_t count, qot_rank_fn fn, void *arg,
+		    uint64_t mortals)
 {
 	struct qot_gather *gather = gather_open();
 	pid_t pids[QOT_RANKS_MAX];
-	int failed = 0;
+	int failed;
 
 	fflush(NULL);
 	for (uint32_t i = 0; i < count; i++) {
 		pids[i] = fork();
+		if (pids[i] < 0) {
+			perror("fork");
+			exit(99);
+		}
 		if (pids[i] == 0) {
 			struct qot_rank rank = { i, count, gather, arg };
-			int result = fn(&rank);
 
-			fflush(NULL);
-			_exit(result == 0 ? 0 : 1);
+			_exit(rank_main(&rank, fn));
 		}
 	}
-	for (uint32_t i = 0; i < count; i++) {
-		int status = 0;
-
-		if (waitpid(pids[i], &status, 0) < 0 || !WIFEXITED(status) ||
-		    WEXITSTATUS(status) != 0) {
-			fprintf(stderr, "rank %u of %u: status %x\n", i, count,
-				(unsigned)status);
-			failed++;
-		}
-	}
+	failed = ranks_reap(pids, count, mortals);
 	munmap(gather, sizeof(*gather));
 	return failed;
+}
+
+int qot_run_processes(uint32_t count, qot_rank_fn fn, void *arg)
+{
+	return qot_run_mortals(count, fn, arg, 0);
 }
 
 struct thread_rank {

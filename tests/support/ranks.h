@@ -6,6 +6,8 @@
 #ifndef QOT_RANKS_H
 #define QOT_RANKS_H
 
+#include <stdio.h>
+
 #include <qoffload/qoffload.h>
 
 #define QOT_RANKS_MAX 64
@@ -25,6 +27,17 @@ typedef int (*qot_rank_fn)(struct qot_rank *rank);
 /* Run fn on `count` ranks; returns how many did not return 0. */
 int qot_run_processes(uint32_t count, qot_rank_fn fn, void *arg);
 int qot_run_threads(uint32_t count, qot_rank_fn fn, void *arg);
+/* Of `mortals` (bit i: rank i) each must end by SIGKILL, and no other rank. */
+int qot_run_mortals(uint32_t count, qot_rank_fn fn, void *arg,
+		    uint64_t mortals);
+
+/*
+ * A hang is a failure: this process, and each rank forked from it, says what
+ * it was in and leaves with QOT_EXIT_HANG; a rank after QOT_LIMIT_S.
+ */
+void qot_limit(uint32_t seconds, const char *what);
+#define QOT_EXIT_HANG 98
+#define QOT_LIMIT_S 20
 
 /* The out-of-band allgather of a rank, for qo_team_create(). */
 struct qo_oob qot_oob(struct qot_rank *rank);

@@ -20,6 +20,10 @@
 #define WORDS_OFFSET ((uint64_t)SLOTS * SLOT_BYTES)
 #define WINDOW_BYTES (WORDS_OFFSET + 4096)
 #define PUTS 100000
+#define THREAD_PUTS 5000
+/* With more threads than cores a turn comes seldom. */
+#define STEPS_PER_YIELD 200
+#define STEPS_MAX (100 * (uint64_t)PUTS)
 
 static const char *const all[] = { "QO_FAULT_SEED=7",
 				   "QO_FAULT_DELAY=10",
@@ -34,11 +38,25 @@ static const struct qo_provider_ops *ops_of(const struct pair *pair)
 	return pair->endpoint[0]->provider->ops;
 }
 
-/* A slotted queue over two faulty endpoints: producer 0, consumer 1. */
+/*
+ * A slotted queue over two faulty endpoints: producer 0, consumer 1.  Each
+ * side writes its own half.
+ */
 struct stream {
 	struct pair pair;
-	int64_t deadline_ns;
-	int failures;
+	uint64_t puts;
+	struct {
+		uint8_t *data;
+		uint64_t position;
+		uint64_t credit; /* as last seen */
+		int failures;
+	} producer;
+	struct {
+		uint8_t *expected;
+		uint64_t position;
+		uint64_t told;
+		int failures;
+	} consumer;
 };
 
 static uint64_t mix(uint64_t x)
@@ -63,120 +81,160 @@ static void fill(uint8_t *data, uint64_t position, uint64_t bytes)
 		data[i] = (uint8_t)(mix(position + (i >> 3)) >> (i % 8));
 }
 
-static void *produce(void *arg)
+static int producer_is_done(const struct stream *stream)
 {
-	struct stream *stream = arg;
-	struct pair *pair = &stream->pair;
-	uint8_t *data = malloc(SLOT_BYTES);
-	uint64_t seen = 0;
-	uint64_t position = 0;
+	const struct pair *pair = &stream->pair;
 
-	while (position < PUTS && qoi_clock_ns() < stream->deadline_ns) {
-		uint64_t credit = word_at(pair->window[0], 0);
-		uint64_t bytes = size_of(position);
-		uint64_t slot = position % SLOTS;
-
-		stream->failures += credit < seen;
-		seen = credit;
-		if (position - credit >= SLOTS) {
-			endpoint_poll(pair->endpoint[0]);
-			sched_yield();
-			continue;
-		}
-		fill(data, position, bytes);
-		if (put_word(pair->remote[0], slot * SLOT_BYTES, data, bytes,
-			     WORDS_OFFSET + 8 * slot, position + 1) == 0)
-			position++;
-		else
-			endpoint_poll(pair->endpoint[0]);
-	}
-	while (ops_of(pair)->busy(pair->endpoint[0]) ||
-	       word_at(pair->window[0], 0) != position) {
-		endpoint_poll(pair->endpoint[0]);
-		sched_yield();
-		if (qoi_clock_ns() >= stream->deadline_ns) {
-			stream->failures++;
-			break;
-		}
-	}
-	free(data);
-	return NULL;
+	return stream->producer.position == stream->puts &&
+	       word_at(pair->window[0], 0) == stream->puts &&
+	       !ops_of(pair)->busy(pair->endpoint[0]);
 }
 
-static int check_slot(const struct pair *pair, uint64_t position,
-		      uint8_t *expected)
+static void produce(struct stream *stream)
+{
+	struct pair *pair = &stream->pair;
+	uint64_t position = stream->producer.position;
+	uint64_t credit = word_at(pair->window[0], 0);
+	uint64_t bytes = size_of(position);
+	uint64_t slot = position % SLOTS;
+
+	stream->producer.failures += credit < stream->producer.credit;
+	stream->producer.credit = credit;
+	if (position == stream->puts || position - credit >= SLOTS) {
+		endpoint_poll(pair->endpoint[0]);
+		return;
+	}
+	fill(stream->producer.data, position, bytes);
+	if (put_word(pair->remote[0], slot * SLOT_BYTES, stream->producer.data,
+		     bytes, WORDS_OFFSET + 8 * slot, position + 1) == 0)
+		stream->producer.position++;
+	else
+		endpoint_poll(pair->endpoint[0]);
+}
+
+static int slot_is_wrong(const struct stream *stream, uint64_t position)
 {
 	uint64_t bytes = size_of(position);
 	const uint8_t *slot =
-		pair->window[1]->base + position % SLOTS * SLOT_BYTES;
+		stream->pair.window[1]->base + position % SLOTS * SLOT_BYTES;
 
-	fill(expected, position, bytes);
-	return memcmp(slot, expected, bytes) != 0;
+	fill(stream->consumer.expected, position, bytes);
+	return memcmp(slot, stream->consumer.expected, bytes) != 0;
+}
+
+static int consumer_is_done(const struct stream *stream)
+{
+	const struct pair *pair = &stream->pair;
+
+	return stream->consumer.told == stream->puts &&
+	       !ops_of(pair)->busy(pair->endpoint[1]);
 }
 
 static void consume(struct stream *stream)
 {
 	struct pair *pair = &stream->pair;
-	uint8_t *expected = malloc(SLOT_BYTES);
-	uint64_t position = 0;
-	uint64_t told = 0;
+	uint64_t position = stream->consumer.position;
+	uint64_t word =
+		word_at(pair->window[1], WORDS_OFFSET + 8 * (position % SLOTS));
 
-	while (told < PUTS && qoi_clock_ns() < stream->deadline_ns) {
-		uint64_t word = word_at(pair->window[1],
-					WORDS_OFFSET + 8 * (position % SLOTS));
-
-		if (position < PUTS && word == position + 1) {
-			stream->failures += check_slot(pair, position, expected);
-			position++;
-		} else {
-			/* It may hold the lap before, and nothing else. */
-			stream->failures += position < PUTS && word != 0 &&
-					    word + SLOTS != position + 1;
-			endpoint_poll(pair->endpoint[1]);
-			sched_yield();
-		}
-		if (position > told &&
-		    put_word(pair->remote[1], 0, NULL, 0, 0, position) == 0)
-			told = position;
-	}
-	while (ops_of(pair)->busy(pair->endpoint[1]))
+	if (position < stream->puts && word == position + 1) {
+		stream->consumer.failures += slot_is_wrong(stream, position);
+		stream->consumer.position = ++position;
+	} else {
+		/* It may hold the lap before, and nothing else. */
+		stream->consumer.failures += position < stream->puts &&
+					     word != 0 &&
+					     word + SLOTS != position + 1;
 		endpoint_poll(pair->endpoint[1]);
-	stream->failures += position != PUTS;
-	free(expected);
+	}
+	if (position > stream->consumer.told &&
+	    put_word(pair->remote[1], 0, NULL, 0, 0, position) == 0)
+		stream->consumer.told = position;
+}
+
+static void stream_open(struct stream *stream, uint64_t puts)
+{
+	memset(stream, 0, sizeof(*stream));
+	assert_int_equal(
+		pair_open(&stream->pair, "fault:shm", all, WINDOW_BYTES), 0);
+	stream->puts = puts;
+	stream->producer.data = malloc(SLOT_BYTES);
+	stream->consumer.expected = malloc(SLOT_BYTES);
+}
+
+static void stream_check_and_close(struct stream *stream)
+{
+	struct qo_fault_stats stats[2];
+
+	assert_int_equal(stream->producer.failures, 0);
+	assert_int_equal(stream->consumer.failures, 0);
+	assert_int_equal(stream->consumer.position, stream->puts);
+	for (int i = 0; i < 2; i++) {
+		qo_fault_stats_get(stream->pair.endpoint[i], &stats[i]);
+		assert_int_equal(stats[i].accepted, stats[i].delivered);
+		assert_int_equal(stats[i].stale, stats[i].duplicated);
+		assert_true(stats[i].reordered > 0 && stats[i].refused > 0);
+	}
+	assert_int_equal(stats[0].accepted, stream->puts);
+	assert_true(stats[0].torn > stream->puts / 100);
+	assert_true(stats[0].duplicated > stream->puts / 100);
+	free(stream->producer.data);
+	free(stream->consumer.expected);
+	pair_close(&stream->pair);
 }
 
 static void many_puts_take_effect_once_each(void **state)
 {
 	static struct stream stream;
-	struct stream producer;
-	struct qo_fault_stats stats[2];
+	uint64_t steps = 0;
+
+	(void)state;
+	stream_open(&stream, PUTS);
+	while ((!producer_is_done(&stream) || !consumer_is_done(&stream)) &&
+	       steps++ < STEPS_MAX) {
+		produce(&stream);
+		consume(&stream);
+	}
+	assert_true(steps < STEPS_MAX);
+	stream_check_and_close(&stream);
+}
+
+static void *produce_all(void *arg)
+{
+	struct stream *stream = arg;
+	int64_t deadline_ns = in_ms(60000);
+
+	while (!producer_is_done(stream) && qoi_clock_ns() < deadline_ns) {
+		for (int n = 0; n < STEPS_PER_YIELD; n++)
+			produce(stream);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void two_threads_see_each_put_once(void **state)
+{
+	static struct stream stream;
+	int64_t deadline_ns = in_ms(60000);
 	pthread_t thread;
 
 	(void)state;
-	assert_int_equal(pair_open(&stream.pair, "fault:shm", all, WINDOW_BYTES),
-			 0);
-	stream.deadline_ns = in_ms(60000);
-	producer = stream;
-	pthread_create(&thread, NULL, produce, &producer);
-	consume(&stream);
-	pthread_join(thread, NULL);
-	assert_int_equal(stream.failures, 0);
-	assert_int_equal(producer.failures, 0);
-	for (int i = 0; i < 2; i++) {
-		qo_fault_stats_get(stream.pair.endpoint[i], &stats[i]);
-		assert_int_equal(stats[i].accepted, stats[i].delivered);
-		assert_int_equal(stats[i].stale, stats[i].duplicated);
-		assert_true(stats[i].reordered > 0 && stats[i].refused > 0);
+	stream_open(&stream, THREAD_PUTS);
+	pthread_create(&thread, NULL, produce_all, &stream);
+	while (!consumer_is_done(&stream) && qoi_clock_ns() < deadline_ns) {
+		for (int n = 0; n < STEPS_PER_YIELD; n++)
+			consume(&stream);
+		sched_yield();
 	}
-	assert_int_equal(stats[0].accepted, PUTS);
-	assert_true(stats[0].torn > 1000 && stats[0].duplicated > 1000);
-	pair_close(&stream.pair);
+	pthread_join(thread, NULL);
+	stream_check_and_close(&stream);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_puts_take_effect_once_each),
+		cmocka_unit_test(two_threads_see_each_put_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

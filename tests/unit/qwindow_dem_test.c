@@ -38,10 +38,11 @@ static void a_composite_error_is_one_edge_per_part(void **state)
 	struct dem dem;
 
 	(void)state;
-	assert_int_equal(0, read_text("error(0.1) D2 D0 ^ D1 L0  # why\n"
-		"detector(0, 0) D0\n\n# nothing\ndetector(1, 0) D1\n"
-		"detector[tag](0, 1) D2\nlogical_observable L1\n", &dem,
-		&problem));
+	assert_int_equal(
+		0, read_text("error(0.1) D2 D0 ^ D1 L0  # why\n"
+			     "detector(0, 0) D0\n\n# nothing\ndetector(1, 0) D1\n"
+			     "detector[tag](0, 1) D2\nlogical_observable L1\n",
+			     &dem, &problem));
 	assert_int_equal(2, dem.edge_count);
 	assert_non_null(edge_between(&dem, 0, 2));
 	assert_int_equal(1, edge_between(&dem, 1, DEM_BOUNDARY)->observables);
@@ -58,9 +59,11 @@ static void parallel_edges_become_one(void **state)
 	struct dem dem;
 
 	(void)state;
-	assert_int_equal(0, read_text("error(0.1) D0 D1 L0\n"
-		"error(0.2) D1 D0\ndetector(0, 0) D0\ndetector(1, 0) D1\n",
-		&dem, &problem));
+	assert_int_equal(
+		0,
+		read_text("error(0.1) D0 D1 L0\n"
+			  "error(0.2) D1 D0\ndetector(0, 0) D0\ndetector(1, 0) D1\n",
+			  &dem, &problem));
 	assert_int_equal(1, dem.edge_count);
 	assert_float_equal(0.1 * 0.8 + 0.2 * 0.9, dem.edges[0].probability,
 			   1e-12);
@@ -75,9 +78,11 @@ static void an_impossible_error_is_left_out(void **state)
 	struct dem dem;
 
 	(void)state;
-	assert_int_equal(0, read_text("error(0) D0 D1\nerror(0.1) D0\n"
-		"error(0.1) L0\ndetector(0, 0) D0\ndetector(1, 0) D1\n", &dem,
-		&problem));
+	assert_int_equal(
+		0,
+		read_text("error(0) D0 D1\nerror(0.1) D0\n"
+			  "error(0.1) L0\ndetector(0, 0) D0\ndetector(1, 0) D1\n",
+			  &dem, &problem));
 	assert_int_equal(1, dem.edge_count);
 	assert_null(edge_between(&dem, 0, 1));
 	dem_release(&dem);
@@ -89,9 +94,12 @@ static void a_likely_error_becomes_a_flip(void **state)
 	struct dem dem;
 
 	(void)state;
-	assert_int_equal(0, read_text("error(0.9) D0 D1 L0\nerror(1) D1\n"
-		"error(0.5) D2\ndetector(0, 0) D0\ndetector(1, 0) D1\n"
-		"detector(2, 0) D2\n", &dem, &problem));
+	assert_int_equal(
+		0,
+		read_text("error(0.9) D0 D1 L0\nerror(1) D1\n"
+			  "error(0.5) D2\ndetector(0, 0) D0\ndetector(1, 0) D1\n"
+			  "detector(2, 0) D2\n",
+			  &dem, &problem));
 	assert_float_equal(0.1, edge_between(&dem, 0, 1)->probability, 1e-12);
 	/* What always happens is flipped, and never an edge. */
 	assert_null(edge_between(&dem, 1, DEM_BOUNDARY));
@@ -108,16 +116,21 @@ static void a_repeat_block_equals_its_unrolled_text(void **state)
 	struct dem folded, flat;
 
 	(void)state;
-	assert_int_equal(0, read_text("detector(0, 0) D0\nrepeat 2 {\n"
-		"  repeat 2 {\n error(0.01) D0 D1\n shift_detectors(0, 1) 1\n"
-		" detector(0, 0) D0\n }\n error(0.02) D0 L0\n}\n", &folded,
-		&problem));
-	assert_int_equal(0, read_text("detector(0, 0) D0\n"
-		"error(0.01) D0 D1\ndetector(0, 1) D1\n"
-		"error(0.01) D1 D2\ndetector(0, 2) D2\nerror(0.02) D2 L0\n"
-		"error(0.01) D2 D3\ndetector(0, 3) D3\n"
-		"error(0.01) D3 D4\ndetector(0, 4) D4\nerror(0.02) D4 L0\n",
-		&flat, &problem));
+	assert_int_equal(
+		0,
+		read_text("detector(0, 0) D0\nrepeat 2 {\n"
+			  "  repeat 2 {\n error(0.01) D0 D1\n shift_detectors(0, 1) 1\n"
+			  " detector(0, 0) D0\n }\n error(0.02) D0 L0\n}\n",
+			  &folded, &problem));
+	assert_int_equal(
+		0,
+		read_text(
+			"detector(0, 0) D0\n"
+			"error(0.01) D0 D1\ndetector(0, 1) D1\n"
+			"error(0.01) D1 D2\ndetector(0, 2) D2\nerror(0.02) D2 L0\n"
+			"error(0.01) D2 D3\ndetector(0, 3) D3\n"
+			"error(0.01) D3 D4\ndetector(0, 4) D4\nerror(0.02) D4 L0\n",
+			&flat, &problem));
 	assert_int_equal(flat.detector_count, folded.detector_count);
 	assert_int_equal(flat.layer_count, folded.layer_count);
 	assert_int_equal(flat.edge_count, folded.edge_count);
@@ -137,27 +150,27 @@ struct bad_text {
 };
 
 static const struct bad_text bad_texts[] = {
-	{"error(0.1) D0\nerror(0.1) D0 D1 D2\n", "line 2: hyperedge"},
-	{"error(0.1) D0 D1 D2\n", "stim analyze_errors --decompose_errors"},
-	{"error(1.5) D0\n", "line 1: error() needs one probability"},
-	{"error(nan) D0\n", "line 1: error() needs one probability"},
-	{"error(0.1 D0\n", "line 1: a number or ')'"},
-	{"error(0.1) Dx\n", "line 1: a target has no number"},
-	{"error(0.1) D99999999999\n", "line 1: a detector's number"},
-	{"error(0.1) L64\n", "line 1: more than 64 observables"},
-	{"error(0.1) D0 & D1\n", "line 1: a target is not"},
-	{"frobnicate D0\n", "line 1: unknown instruction"},
-	{"\x7f\x45LF\n", "line 1: not an instruction"},
-	{"repeat 3 {\nerror(0.1) D0\n", "ends inside a repeat block"},
-	{"error(0.1) D0\n}\n", "line 2: a brace closes no repeat"},
-	{"repeat 0 {\n}\n", "line 1: repeat needs a count"},
-	{"shift_detectors(0, 1) -1\n", "line 1: shift_detectors takes"},
-	{"error(0.1) D0\n", "detector D0 has no coordinates"},
-	{"error(0.1) D0 D1\ndetector(0, 1) D0\ndetector(0, 0) D1\n",
-	 "detector D1 has time 0"},
-	{"error(0.1) D0\ndetector(0, 0.5) D1\ndetector(0, 0) D0\n",
-	 "detector D1 has time 0.5"},
-	{"", "no detectors or no errors"},
+	{ "error(0.1) D0\nerror(0.1) D0 D1 D2\n", "line 2: hyperedge" },
+	{ "error(0.1) D0 D1 D2\n", "stim analyze_errors --decompose_errors" },
+	{ "error(1.5) D0\n", "line 1: error() needs one probability" },
+	{ "error(nan) D0\n", "line 1: error() needs one probability" },
+	{ "error(0.1 D0\n", "line 1: a number or ')'" },
+	{ "error(0.1) Dx\n", "line 1: a target has no number" },
+	{ "error(0.1) D99999999999\n", "line 1: a detector's number" },
+	{ "error(0.1) L64\n", "line 1: more than 64 observables" },
+	{ "error(0.1) D0 & D1\n", "line 1: a target is not" },
+	{ "frobnicate D0\n", "line 1: unknown instruction" },
+	{ "\x7f\x45LF\n", "line 1: not an instruction" },
+	{ "repeat 3 {\nerror(0.1) D0\n", "ends inside a repeat block" },
+	{ "error(0.1) D0\n}\n", "line 2: a brace closes no repeat" },
+	{ "repeat 0 {\n}\n", "line 1: repeat needs a count" },
+	{ "shift_detectors(0, 1) -1\n", "line 1: shift_detectors takes" },
+	{ "error(0.1) D0\n", "detector D0 has no coordinates" },
+	{ "error(0.1) D0 D1\ndetector(0, 1) D0\ndetector(0, 0) D1\n",
+	  "detector D1 has time 0" },
+	{ "error(0.1) D0\ndetector(0, 0.5) D1\ndetector(0, 0) D0\n",
+	  "detector D1 has time 0.5" },
+	{ "", "no detectors or no errors" },
 };
 
 static void a_wrong_text_is_told_with_its_place(void **state)
@@ -167,8 +180,8 @@ static void a_wrong_text_is_told_with_its_place(void **state)
 		struct problem problem;
 		struct dem dem;
 
-		assert_int_equal(-EINVAL, read_text(bad_texts[i].text, &dem,
-						    &problem));
+		assert_int_equal(-EINVAL,
+				 read_text(bad_texts[i].text, &dem, &problem));
 		if (strstr(problem.text, bad_texts[i].says) == NULL)
 			fail_msg("'%s' gives '%s'", bad_texts[i].text,
 				 problem.text);
@@ -182,14 +195,16 @@ static void repeats_without_end_are_refused(void **state)
 	struct dem dem;
 
 	(void)state;
-	assert_int_equal(-EINVAL, read_text("repeat 10000000 {\n"
-		"error(0.1) D0\nshift_detectors 9999999\n}\n", &dem, &problem));
+	assert_int_equal(-EINVAL,
+			 read_text("repeat 10000000 {\n"
+				   "error(0.1) D0\nshift_detectors 9999999\n}\n",
+				   &dem, &problem));
 	assert_non_null(strstr(problem.text, "shifted over 16777215"));
 }
 
 static void a_missing_file_is_told(void **state)
 {
-	struct problem problem = {{0}};
+	struct problem problem = { { 0 } };
 	struct dem dem;
 
 	(void)state;

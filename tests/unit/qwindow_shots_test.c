@@ -11,8 +11,8 @@
 #include "examples/qwindow/shots.h"
 #include "tests/unit/qwindow_files.h"
 
-#define READ(bytes, suffix, bits, limit, shots, problem) \
-	read_bytes(bytes, sizeof(bytes) - 1, suffix, bits, limit, shots, \
+#define READ(bytes, suffix, bits, limit, shots, problem)                       \
+	read_bytes(bytes, sizeof(bytes) - 1, suffix, bits, limit, shots,       \
 		   problem)
 
 static int read_bytes(const char *bytes, size_t count, const char *suffix,
@@ -82,8 +82,7 @@ static void a_limit_ends_the_reading(void **state)
 	struct shots shots;
 
 	(void)state;
-	assert_int_equal(0, READ("\x01\x00\x02", ".b8", 8, 2, &shots,
-				 &problem));
+	assert_int_equal(0, READ("\x01\x00\x02", ".b8", 8, 2, &shots, &problem));
 	assert_int_equal(2, shots.count);
 	shots_release(&shots);
 }
@@ -94,11 +93,11 @@ static void a_file_that_is_cut_short_is_told(void **state)
 	struct shots shots;
 
 	(void)state;
-	assert_int_equal(-EINVAL, READ("\x08\x02\x00", ".b8", 10, 0, &shots,
-				       &problem));
+	assert_int_equal(-EINVAL,
+			 READ("\x08\x02\x00", ".b8", 10, 0, &shots, &problem));
 	assert_non_null(strstr(problem.text, "shot 1, byte 3: the file ends"));
-	assert_int_equal(-EINVAL, READ("\x03\x05\x00\x03", ".r8", 10, 0,
-				       &shots, &problem));
+	assert_int_equal(-EINVAL, READ("\x03\x05\x00\x03", ".r8", 10, 0, &shots,
+				       &problem));
 	assert_non_null(strstr(problem.text, "shot 1, byte 4: the file ends"));
 	assert_int_equal(-EINVAL, READ("0001000001\n000", ".01", 10, 0, &shots,
 				       &problem));
@@ -111,17 +110,17 @@ static void shots_of_another_size_are_told(void **state)
 	struct shots shots;
 
 	(void)state;
-	assert_int_equal(-EINVAL, READ("\x08\x04", ".b8", 10, 0, &shots,
-				       &problem));
+	assert_int_equal(-EINVAL,
+			 READ("\x08\x04", ".b8", 10, 0, &shots, &problem));
 	assert_non_null(strstr(problem.text, "does not fit the model's 10"));
-	assert_int_equal(-EINVAL, READ("\x03\x09", ".r8", 10, 0, &shots,
-				       &problem));
+	assert_int_equal(-EINVAL,
+			 READ("\x03\x09", ".r8", 10, 0, &shots, &problem));
 	assert_non_null(strstr(problem.text, "shot 0, byte 2"));
-	assert_int_equal(-EINVAL, READ("000100000\n", ".01", 10, 0, &shots,
-				       &problem));
+	assert_int_equal(-EINVAL,
+			 READ("000100000\n", ".01", 10, 0, &shots, &problem));
 	assert_non_null(strstr(problem.text, "does not fit"));
-	assert_int_equal(-EINVAL, READ("00010000010\n", ".01", 10, 0, &shots,
-				       &problem));
+	assert_int_equal(-EINVAL,
+			 READ("00010000010\n", ".01", 10, 0, &shots, &problem));
 	assert_non_null(strstr(problem.text, "does not fit"));
 }
 
@@ -131,16 +130,15 @@ static void other_mistakes_are_told(void **state)
 	struct shots shots;
 
 	(void)state;
-	assert_int_equal(-EINVAL, READ("0002", ".01", 10, 0, &shots,
-				       &problem));
+	assert_int_equal(-EINVAL, READ("0002", ".01", 10, 0, &shots, &problem));
 	assert_non_null(strstr(problem.text, "not a 0 or 1"));
 	assert_int_equal(-EINVAL, READ("", ".b8", 10, 0, &shots, &problem));
 	assert_non_null(strstr(problem.text, "no shots in it"));
 	assert_int_equal(-EINVAL, READ("x", ".txt", 10, 0, &shots, &problem));
 	assert_non_null(strstr(problem.text, "names no format"));
-	assert_int_equal(-ENOENT, shots_read("/nowhere/x.b8", 10, 0, &shots,
-					     (problem.text[0] = '\0',
-					      &problem)));
+	assert_int_equal(-ENOENT,
+			 shots_read("/nowhere/x.b8", 10, 0, &shots,
+				    (problem.text[0] = '\0', &problem)));
 	assert_non_null(strstr(problem.text, "cannot be opened"));
 }
 
@@ -157,8 +155,8 @@ static void bits_move_to_any_offset(void **state)
 			memset(back, 0, sizeof(back));
 			bits_extract(to, from, first, count);
 			for (size_t i = 0; i < 8 * bits_bytes(count); i++)
-				assert_int_equal(i < count &&
-					bits_get(from, first + i),
+				assert_int_equal(
+					i < count && bits_get(from, first + i),
 					bits_get(to, i));
 			bits_xor_into(back, first, to, count);
 			for (size_t i = 0; i < count; i++)

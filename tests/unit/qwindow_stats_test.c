@@ -11,7 +11,7 @@
 
 static void percentiles_are_within_an_eighth(void **state)
 {
-	struct stats stats = {0};
+	struct stats stats = { 0 };
 
 	(void)state;
 	for (uint64_t ns = 1; ns <= 100000; ns++)
@@ -25,7 +25,7 @@ static void percentiles_are_within_an_eighth(void **state)
 
 static void the_longest_time_has_a_bin(void **state)
 {
-	struct stats stats = {0};
+	struct stats stats = { 0 };
 
 	(void)state;
 	stats_add(&stats, UINT64_MAX);
@@ -36,7 +36,7 @@ static void the_longest_time_has_a_bin(void **state)
 
 static void nothing_counted_is_zero(void **state)
 {
-	struct stats stats = {0};
+	struct stats stats = { 0 };
 
 	(void)state;
 	assert_int_equal(0, stats_percentile(&stats, 0.99));

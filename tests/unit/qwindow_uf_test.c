@@ -58,7 +58,7 @@ static uint32_t decode(struct uf *uf, const struct graph *graph,
 
 static void add(struct graph *graph, uint32_t a, uint32_t b, int32_t weight)
 {
-	struct graph_edge edge = {.a = a, .b = b, .weight = weight};
+	struct graph_edge edge = { .a = a, .b = b, .weight = weight };
 
 	assert_int_equal(0, graph_add_edge(graph, &edge));
 }
@@ -85,8 +85,8 @@ static void a_row_corrects_all_errors_under_half_its_distance(void **state)
 		assert_int_equal(0, uf_init(&uf, graph.vertex_count,
 					    graph.edge_count));
 		for (uint32_t error = 0; error < 1u << distance; error++) {
-			uint32_t found = decode(&uf, &graph,
-						syndrome_of(&graph, error));
+			uint32_t found =
+				decode(&uf, &graph, syndrome_of(&graph, error));
 
 			assert_int_equal(syndrome_of(&graph, error),
 					 syndrome_of(&graph, found));
@@ -107,12 +107,10 @@ static void make_random(struct graph *graph, uint32_t seed, int tree)
 	for (uint32_t v = 1; v < vertices; v++)
 		add(graph, (uint32_t)(bits_mix(seed * 64 + v) % v), v,
 		    1 + (int32_t)(bits_mix(seed * 64 + v + 9) % 9));
-	for (uint32_t i = 0; !tree && graph->edge_count < EDGES_MOST &&
-	     i < 1 + seed % 5; i++) {
-		uint32_t a = (uint32_t)(bits_mix(seed * 64 + 20 + i) %
-					vertices);
-		uint32_t b = (uint32_t)(bits_mix(seed * 64 + 40 + i) %
-					vertices);
+	for (uint32_t i = 0;
+	     !tree && graph->edge_count < EDGES_MOST && i < 1 + seed % 5; i++) {
+		uint32_t a = (uint32_t)(bits_mix(seed * 64 + 20 + i) % vertices);
+		uint32_t b = (uint32_t)(bits_mix(seed * 64 + 40 + i) % vertices);
 
 		add(graph, a, a == b ? GRAPH_BOUNDARY : b,
 		    1 + (int32_t)(bits_mix(seed * 64 + 50 + i) % 9));
@@ -130,10 +128,10 @@ static void on_a_tree_the_only_correction_is_found(void **state)
 		make_random(&graph, seed, 1);
 		assert_int_equal(0, uf_init(&uf, graph.vertex_count,
 					    graph.edge_count));
-		for (uint32_t error = 0; error < 1u << graph.edge_count;
-		     error++)
-			assert_int_equal(error, decode(&uf, &graph,
-				syndrome_of(&graph, error)));
+		for (uint32_t error = 0; error < 1u << graph.edge_count; error++)
+			assert_int_equal(error,
+					 decode(&uf, &graph,
+						syndrome_of(&graph, error)));
 		uf_fini(&uf);
 		graph_release(&graph);
 	}
@@ -188,7 +186,7 @@ static void every_syndrome_that_has_a_correction_gets_one(void **state)
 
 static void of_two_ways_the_likelier_is_taken(void **state)
 {
-	struct graph graph = {0};
+	struct graph graph = { 0 };
 	struct uf uf;
 
 	(void)state;
@@ -217,8 +215,7 @@ int main(void)
 		cmocka_unit_test(
 			a_row_corrects_all_errors_under_half_its_distance),
 		cmocka_unit_test(on_a_tree_the_only_correction_is_found),
-		cmocka_unit_test(
-			every_syndrome_that_has_a_correction_gets_one),
+		cmocka_unit_test(every_syndrome_that_has_a_correction_gets_one),
 		cmocka_unit_test(of_two_ways_the_likelier_is_taken),
 		cmocka_unit_test(a_weight_is_never_zero),
 	};

@@ -17,25 +17,26 @@
 /* A repetition code memory of this many layers, with diagonal edges. */
 static void make_dem(struct dem *dem, uint32_t layers)
 {
-	struct problem problem = {{0}};
+	struct problem problem = { { 0 } };
 	char text[2048];
 	const char *path;
 
 	snprintf(text, sizeof(text),
-		"detector(0, 0) D0\ndetector(1, 0) D1\n"
-		"detector(2, 0) D2\ndetector(3, 0) D3\n"
-		"repeat %u {\n"
-		"error(0.01) D0\nerror(0.01) D0 D1\nerror(0.01) D1 D2\n"
-		"error(0.01) D2 D3\nerror(0.01) D3 L0\n"
-		"error(0.02) D0 D4\nerror(0.02) D1 D5\n"
-		"error(0.02) D2 D6\nerror(0.02) D3 D7\n"
-		"error(0.005) D0 D5\nerror(0.005) D1 D6\n"
-		"error(0.005) D2 D7\n"
-		"shift_detectors(0, 1) 4\n"
-		"detector(0, 0) D0\ndetector(1, 0) D1\n"
-		"detector(2, 0) D2\ndetector(3, 0) D3\n}\n"
-		"error(0.01) D0\nerror(0.01) D0 D1\nerror(0.01) D1 D2\n"
-		"error(0.01) D2 D3\nerror(0.01) D3 L0\n", layers - 1);
+		 "detector(0, 0) D0\ndetector(1, 0) D1\n"
+		 "detector(2, 0) D2\ndetector(3, 0) D3\n"
+		 "repeat %u {\n"
+		 "error(0.01) D0\nerror(0.01) D0 D1\nerror(0.01) D1 D2\n"
+		 "error(0.01) D2 D3\nerror(0.01) D3 L0\n"
+		 "error(0.02) D0 D4\nerror(0.02) D1 D5\n"
+		 "error(0.02) D2 D6\nerror(0.02) D3 D7\n"
+		 "error(0.005) D0 D5\nerror(0.005) D1 D6\n"
+		 "error(0.005) D2 D7\n"
+		 "shift_detectors(0, 1) 4\n"
+		 "detector(0, 0) D0\ndetector(1, 0) D1\n"
+		 "detector(2, 0) D2\ndetector(3, 0) D3\n}\n"
+		 "error(0.01) D0\nerror(0.01) D0 D1\nerror(0.01) D1 D2\n"
+		 "error(0.01) D2 D3\nerror(0.01) D3 L0\n",
+		 layers - 1);
 	path = file_with_text(text, ".dem");
 	assert_int_equal(0, dem_read(path, dem, &problem));
 	unlink(path);
@@ -67,7 +68,7 @@ static void cores_and_gaps_cover_every_detector_once(void **state)
 {
 	(void)state;
 	for (uint32_t layers = 2; layers < 60; layers++) {
-		uint8_t covered[60 * DETECTORS] = {0};
+		uint8_t covered[60 * DETECTORS] = { 0 };
 		struct dem dem;
 		struct plan plan;
 
@@ -82,7 +83,8 @@ static void cores_and_gaps_cover_every_detector_once(void **state)
 				covered[d]++;
 			/* B_k is the right buffer and the next left one. */
 			for (uint32_t i = 0; k + 1 < plan.slab_count &&
-			     i < slab->b.vertex_count; i++)
+					     i < slab->b.vertex_count;
+			     i++)
 				covered[slab->right.first + i]++;
 		}
 		for (uint32_t d = 0; d < dem.detector_count; d++)
@@ -122,8 +124,7 @@ static void only_what_touches_the_core_is_committed_by_a(void **state)
 		const struct graph_edge *edge = &slab->a.edges[e];
 		const struct dem_edge *model = &dem.edges[edge->id];
 		uint32_t a = dem.layer[model->a];
-		uint32_t b = model->b == DEM_BOUNDARY ? a :
-			     dem.layer[model->b];
+		uint32_t b = model->b == DEM_BOUNDARY ? a : dem.layer[model->b];
 
 		/* Slab 1 has layers 10 to 19, its core 13 to 16. */
 		assert_int_equal((a >= 13 && a <= 16) || (b >= 13 && b <= 16),
@@ -194,14 +195,16 @@ static void check_transpose(const struct dem *dem, const struct plan *plan,
 			    struct shots *shots, const struct transpose *how)
 {
 	struct rack racks[9];
-	struct rack_batch batch = {0, how->shots};
+	struct rack_batch batch = { 0, how->shots };
 	uint8_t *blocks, *rows, wanted[64];
 	struct rack *rack = &racks[0];
 
 	for (uint32_t r = 0; r < how->ranks; r++) {
-		racks[r] = (struct rack){how->layout, r, how->ranks,
-					 how->patches, plan, shots,
-					 0, NULL, NULL, 0, NULL, NULL};
+		racks[r] = (struct rack){
+			how->layout, r,	    how->ranks, how->patches,
+			plan,	     shots, 0,		NULL,
+			NULL,	     0,	    NULL,	NULL
+		};
 		assert_int_equal(0, rack_create(&racks[r], dem));
 	}
 	blocks = malloc(rack->recv_bytes + 1);
@@ -228,9 +231,9 @@ static void check_transpose(const struct dem *dem, const struct plan *plan,
 
 static void racks_and_owners_see_the_same_bits(void **state)
 {
-	static const uint32_t rank_counts[] = {1, 2, 3, 4, 5, 9};
+	static const uint32_t rank_counts[] = { 1, 2, 3, 4, 5, 9 };
 	uint8_t data[7 * 26];
-	struct shots shots = {52 * DETECTORS, 26, 7, data};
+	struct shots shots = { 52 * DETECTORS, 26, 7, data };
 	struct dem dem;
 	struct plan plan;
 
@@ -241,8 +244,8 @@ static void racks_and_owners_see_the_same_bits(void **state)
 		make_shot(&dem, p, shots_row(&shots, p));
 	for (size_t i = 0; i < sizeof(rank_counts) / sizeof(uint32_t); i++) {
 		for (uint32_t count = 1; count <= 7; count++) {
-			struct transpose how = {RACK_PATCH, rank_counts[i], 7,
-						count};
+			struct transpose how = { RACK_PATCH, rank_counts[i], 7,
+						 count };
 
 			check_transpose(&dem, &plan, &shots, &how);
 			how.layout = RACK_STRIP;
