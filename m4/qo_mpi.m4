@@ -30,7 +30,6 @@ AC_DEFUN([QO_MPI], [
       [[int version, sub; return MPI_Get_version(&version, &sub);]])],
       [qo_mpi_usable=yes])
     AC_MSG_RESULT([$qo_mpi_usable])
-    test -f "$srcdir/libqoffload/mpi/team.c" || qo_mpi_usable=no
     CPPFLAGS=$qo_save_CPPFLAGS LIBS=$qo_save_LIBS
   ])
   AS_CASE([$with_$1:$qo_mpi_usable], [no:*|auto:*|*:yes], [],

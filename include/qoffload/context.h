@@ -40,6 +40,8 @@ struct qo_agent_info {
 	uint64_t wake_count; /* times something rang its doorbell */
 	uint64_t cpu_ns; /* processor time that it used, ns */
 	uint64_t active_requests; /* requests it works on now */
+	uint64_t failed_requests; /* that ended QO_FAILED, since qo_init() */
+	uint64_t late_requests; /* that ended after their deadline */
 	uint64_t request_slots_used; /* request slots taken now */
 	uint64_t request_slots;	 /* request slots there are */
 	char idle[16];	 /* idle strategy, e.g. "adaptive" */
@@ -49,7 +51,7 @@ struct qo_agent_info {
 #define QO_AGENT_INFO_INIT                                                     \
 	{                                                                      \
 		sizeof(struct qo_agent_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-			0, { 0 }, { 0 }, { 0 }                                 \
+			0, 0, 0, { 0 }, { 0 }, { 0 }                           \
 	}
 
 /*
@@ -68,10 +70,10 @@ int qo_init(const struct qo_init_params *params, qo_context_t *context_out);
 /*
  * Ends a context: waits, up to QO_FINI_TIMEOUT, until nothing that a peer
  * still needs of this rank is under way, says good-bye to the peers, stops
- * the agent and frees all; requests left over are reported and fail.
- * Destroy teams, operations and meshes first: what remains is destroyed here.
- * Returns: 0; -EBADF not a context; -EBUSY requests were left over (all is
- *   freed nevertheless).
+ * the agent and frees the context.  Destroy operations, meshes and teams
+ * first: what remains is reported, is not freed, and must not be used again.
+ * Returns: 0; -EBADF not a context; -EBUSY something was left over (the
+ *   context is gone nevertheless).
  * Blocks: at most QO_FINI_TIMEOUT.  Threads: none may use the context.
  * Since: 0.1
  */

@@ -68,6 +68,8 @@ struct qoi_agent {
 	int wake_fd;	 /* own clients wake the agent by it */
 	uint32_t look;	 /* cycles until the next look at the endpoints */
 	struct qoi_placement placement;
+	uint64_t failed_requests; /* counted by whoever finishes one */
+	uint64_t late_requests;
 	struct qoi_agent_fields fields;
 };
 

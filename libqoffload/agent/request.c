@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libqoffload/agent/agent.h"
 #include "libqoffload/base/clock.h"
 #include "libqoffload/base/error.h"
 
@@ -170,16 +171,24 @@ void qoi_request_start(struct qoi_request *request, int64_t deadline_ns)
 			       word_of(generation, QOI_WORD_PENDING));
 }
 
+static uint32_t failure_of(struct qoi_request *request, int error, int32_t rank)
+{
+	qoi_count64(&request->agent->failed_requests, 1);
+	return (uint32_t)QO_FAILED | (uint32_t)(-error & 0xff) << 8 |
+	       (uint32_t)(uint16_t)(int16_t)rank << 16;
+}
+
 void qoi_request_finish(struct qoi_request *request, int error, int32_t rank)
 {
 	uint32_t low = QOI_WORD_DONE;
 
 	if (error != 0)
-		low = (uint32_t)QO_FAILED | (uint32_t)(-error & 0xff) << 8 |
-		      (uint32_t)(uint16_t)(int16_t)rank << 16;
+		low = failure_of(request, error, rank);
 	if (request->deadline_ns != QO_NO_DEADLINE &&
-	    qoi_clock_ns() > request->deadline_ns)
+	    qoi_clock_ns() > request->deadline_ns) {
+		qoi_count64(&request->agent->late_requests, 1);
 		low |= QOI_WORD_LATE;
+	}
 	qoi_completion_publish(
 		&request->completion,
 		word_of(qoi_request_generation(request), low));

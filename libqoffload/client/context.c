@@ -214,6 +214,8 @@ int qo_agent_query(qo_context_t context, struct qo_agent_info *info_out)
 	info.sleep_count = qoi_own64(&agent->fields.sleeps);
 	info.wake_count = qoi_own64(&agent->fields.wakes);
 	info.active_requests = qoi_own64(&agent->fields.listed);
+	info.failed_requests = qoi_own64(&agent->failed_requests);
+	info.late_requests = qoi_own64(&agent->late_requests);
 	info.cpu_ns = agent_cpu_ns(agent);
 	info.request_slots_used = qoi_request_used(context->number);
 	info.request_slots = context->config.request_count;
