@@ -106,7 +106,6 @@ static void descriptors_wait(struct qoi_agent *agent, int64_t deadline_ns)
 	for (uint32_t i = 0; i < agent->endpoint_count; i++)
 		agent->endpoints[i]->provider->ops->wake_clear(
 			agent->endpoints[i]);
-	agent->look = 1;
 }
 
 static int held_back(struct qoi_agent *agent)
@@ -153,6 +152,7 @@ void qoi_agent_block(struct qoi_agent *agent, int64_t deadline_ns,
 		descriptors_wait(agent, deadline_ns);
 		if (agent->threaded)
 			pthread_mutex_lock(&agent->cycle_lock);
+		agent->look = 1;
 	}
 	qoi_bell_agent_set(agent->bell, QOI_BELL_AGENT_AWAKE);
 }

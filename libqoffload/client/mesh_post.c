@@ -49,13 +49,23 @@ static int seams_pick(struct qo_mesh *mesh, const struct qo_seam *seams,
 	return 0;
 }
 
+/*
+ * Signed: a destination that gave up a round returns the credit of a seam that
+ * we have not sent yet.
+ */
+static int slots_left(const struct qoi_edge *edge, uint64_t round)
+{
+	return (int64_t)(round - edge->credit_seen) <
+	       (int64_t)edge->shape.slot_count;
+}
+
 /* Whether the destination has a free slot for this round. */
 static int has_credit(struct qoi_edge *edge, uint64_t round)
 {
-	if (round - edge->credit_seen < edge->shape.slot_count)
+	if (slots_left(edge, round))
 		return 1;
 	edge->credit_seen = qoi_observe64_at(QOI_EDGE_O2, edge->credit_in);
-	return round - edge->credit_seen < edge->shape.slot_count;
+	return slots_left(edge, round);
 }
 
 static int credits_check(struct qo_mesh *mesh, uint64_t round)

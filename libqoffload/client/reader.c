@@ -7,8 +7,10 @@ uint32_t qoi_reader_move(struct qoi_request *request, uint32_t generation)
 	struct qoi_work *work = request->work;
 	uint32_t result = 0;
 
-	if (work == NULL || !work->readable || !qoi_try_lock32(&work->lock))
+	if (work == NULL || !work->readable)
 		return 0;
+	if (!qoi_try_lock32(&work->lock))
+		return QOI_READER_BUSY;
 	if (qoi_request_generation(request) == generation &&
 	    qoi_request_pending(request)) {
 		work->ops->read(work, request, &budget);

@@ -8,6 +8,7 @@
 /* What a look at a request did. */
 #define QOI_READER_MOVED 1u /* something; there may be more, rung or not */
 #define QOI_READER_ENDED 2u /* the request is complete now, by us */
+#define QOI_READER_BUSY 4u  /* another moves it, and may have looked before */
 
 /*
  * Takes what has arrived, if the request is still of that generation, clients

@@ -118,7 +118,10 @@ static int sleep_on_bell(struct waiting *waiting, int64_t deadline_ns)
 
 	waiting->moved = 0;
 	found = look_all(waiting, 1);
-	/* What moved may go on: nobody rings for a budget that was used up. */
+	/*
+	 * What moved may go on: nobody rings for a budget that was used up.
+	 * And who holds the lock may have looked before the last arrival.
+	 */
 	if (found != 0 || waiting->moved != 0) {
 		qoi_bell_cancel(bell);
 		return found;
@@ -157,7 +160,7 @@ static int wait_slowly(struct waiting *waiting, int64_t deadline_ns)
 		found = look_all(waiting, 1);
 		if (found != 0)
 			break;
-		if (waiting->moved != 0)
+		if ((waiting->moved & QOI_READER_MOVED) != 0)
 			qoi_patience_reset(&patience);
 		switch (qoi_patience_step(&patience, deadline_ns)) {
 		case QOI_PATIENCE_OVER:
