@@ -87,6 +87,24 @@ void qoi_agent_wake_waiters(struct qoi_agent *agent)
 		qoi_bell_ring_waiters(agent->bell);
 }
 
+void qoi_agent_tell_waiters(struct qoi_agent *agent)
+{
+	qoi_agent_wake_waiters(agent);
+	if (!agent->threaded)
+		qoi_agent_wake(agent);
+}
+
+/*
+ * Without a thread, a waiter that found the lock taken sleeps on the bell and
+ * counts on the holder to let somebody take over.
+ */
+static void cycle_unlock(struct qoi_agent *agent)
+{
+	pthread_mutex_unlock(&agent->cycle_lock);
+	if (!agent->threaded)
+		qoi_agent_wake_waiters(agent);
+}
+
 void qoi_agent_submit(struct qoi_agent *agent, struct qoi_request *request,
 		      struct qoi_work *work)
 {
@@ -116,7 +134,7 @@ void qoi_agent_forget(struct qoi_agent *agent, struct qoi_work *work)
 		unlist(agent, i);
 		break;
 	}
-	pthread_mutex_unlock(&agent->cycle_lock);
+	cycle_unlock(agent);
 }
 
 /* Returns 1 when the work moved, and takes it off the list when it is over. */
@@ -232,7 +250,7 @@ int qoi_agent_try_cycle(struct qoi_agent *agent)
 	if (pthread_mutex_trylock(&agent->cycle_lock) != 0)
 		return -1;
 	done = qoi_agent_cycle(agent);
-	pthread_mutex_unlock(&agent->cycle_lock);
+	cycle_unlock(agent);
 	return done;
 }
 
@@ -249,6 +267,6 @@ int qoi_agent_quiet(struct qoi_agent *agent)
 		if (endpoint->provider->ops->busy(endpoint))
 			quiet = 0;
 	}
-	pthread_mutex_unlock(&agent->cycle_lock);
+	cycle_unlock(agent);
 	return quiet;
 }

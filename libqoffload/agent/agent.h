@@ -95,6 +95,11 @@ int qoi_agent_try_cycle(struct qoi_agent *agent);
 void qoi_agent_wake(struct qoi_agent *agent);
 /* Wakes threads of this context that sleep in a wait. */
 void qoi_agent_wake_waiters(struct qoi_agent *agent);
+/*
+ * After a client ended a request: wakes who waits for it, also one that
+ * sleeps as the inline agent.
+ */
+void qoi_agent_tell_waiters(struct qoi_agent *agent);
 
 /* 1 when nothing is listed and no endpoint holds anything back. */
 int qoi_agent_quiet(struct qoi_agent *agent);

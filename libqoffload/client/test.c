@@ -25,7 +25,7 @@ look_closer(qo_request_t handle, struct qo_status *status_out,
 		qoi_agent_try_cycle(request->agent);
 	if ((qoi_reader_move(request, (uint32_t)(handle.id >> 32)) &
 	     QOI_READER_ENDED) != 0)
-		qoi_agent_wake_waiters(request->agent);
+		qoi_agent_tell_waiters(request->agent);
 	word = qoi_completion_observe(&request->completion);
 	if (!qoi_completion_fits(word, handle))
 		return not_a_request();

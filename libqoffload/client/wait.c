@@ -109,11 +109,14 @@ static int lend(const struct waiting *waiting, int on)
 	return others != 0;
 }
 
-/* Sleeps until the bell rings, unless it has ended or moved meanwhile. */
-static int sleep_on_bell(struct waiting *waiting, int64_t deadline_ns)
+/*
+ * Sleeps until the bell rings since it was announced, unless it has ended or
+ * moved meanwhile.
+ */
+static int sleep_announced(struct waiting *waiting, uint32_t sequence,
+			   int64_t deadline_ns)
 {
 	struct qoi_bell *bell = waiting->agent->bell;
-	uint32_t sequence = qoi_bell_announce(bell);
 	int found;
 
 	waiting->moved = 0;
@@ -131,13 +134,25 @@ static int sleep_on_bell(struct waiting *waiting, int64_t deadline_ns)
 	return 0;
 }
 
-/* As the agent: nobody else runs the cycle while this thread sleeps. */
+static int sleep_on_bell(struct waiting *waiting, int64_t deadline_ns)
+{
+	uint32_t sequence = qoi_bell_announce(waiting->agent->bell);
+
+	return sleep_announced(waiting, sequence, deadline_ns);
+}
+
+/*
+ * As the agent: nobody else runs the cycle while this thread sleeps.  When
+ * another does now, it rings after it, so announce before looking at the lock.
+ */
 static int sleep_inline(struct waiting *waiting, int64_t deadline_ns)
 {
 	struct qoi_agent *agent = waiting->agent;
+	uint32_t sequence = qoi_bell_announce(agent->bell);
 
 	if (pthread_mutex_trylock(&agent->cycle_lock) != 0)
-		return sleep_on_bell(waiting, deadline_ns);
+		return sleep_announced(waiting, sequence, deadline_ns);
+	qoi_bell_cancel(agent->bell);
 	qoi_agent_block(agent, deadline_ns, look_ready, waiting);
 	pthread_mutex_unlock(&agent->cycle_lock);
 	/* Another waiter may have to take over. */
@@ -195,7 +210,7 @@ static int wait_for(struct waiting *waiting, int64_t deadline_ns)
 	}
 	/* We ended it: nobody told those who wait for it too. */
 	if (others && waiting->agent != NULL)
-		qoi_agent_wake_waiters(waiting->agent);
+		qoi_agent_tell_waiters(waiting->agent);
 	return found;
 }
 
