@@ -154,11 +154,14 @@ static void set_fate(struct fault_conn *conn, int32_t fate)
 	qoi_publish32((uint32_t *)&conn->public.fate, (uint32_t)fate);
 }
 
-void qo_fault_conns_poll(struct fault_endpoint *endpoint)
+uint32_t qo_fault_conns_poll(struct fault_endpoint *endpoint)
 {
+	uint32_t changed = 0;
+
 	for (struct fault_conn *conn = endpoint->conns; conn != NULL;
 	     conn = conn->next) {
 		const void *word = conn->own_word->base;
+		int32_t before = conn->public.fate;
 
 		if (conn->dropping && !conn->lost &&
 		    endpoint->now >= conn->break_at)
@@ -177,7 +180,9 @@ void qo_fault_conns_poll(struct fault_endpoint *endpoint)
 			qo_fault_queue_discard(endpoint, conn);
 			set_fate(conn, -ECONNRESET);
 		}
+		changed += conn->public.fate != before;
 	}
+	return changed;
 }
 
 void qo_fault_busy_update(struct fault_endpoint *endpoint)

@@ -184,7 +184,8 @@ static int fault_poll(struct qo_endpoint *public, uint32_t budget,
 		return 0;
 	rc = endpoint->ops->poll(endpoint->inner, budget, work_out);
 	endpoint->now++;
-	qo_fault_conns_poll(endpoint);
+	/* A fate that changed is work too: somebody may wait for that peer. */
+	*work_out += qo_fault_conns_poll(endpoint);
 	*work_out += qo_fault_queue_deliver(endpoint, budget);
 	qo_fault_busy_update(endpoint);
 	pthread_mutex_unlock(&endpoint->mutex);

@@ -108,7 +108,7 @@ int qo_fault_connect(struct qo_endpoint *endpoint, const void *address,
 void qo_fault_disconnect(struct qo_conn *conn);
 /* Mutex held. */
 void qo_fault_conn_break(struct fault_conn *conn);
-void qo_fault_conns_poll(struct fault_endpoint *endpoint);
+uint32_t qo_fault_conns_poll(struct fault_endpoint *endpoint);
 void qo_fault_conns_destroy(struct fault_endpoint *endpoint);
 /* Recomputes what busy() says.  Mutex held. */
 void qo_fault_busy_update(struct fault_endpoint *endpoint);
