@@ -164,14 +164,14 @@ static int work_move(struct qoi_agent *agent, uint32_t index)
 	       budget.bytes != QOI_BUDGET_AGENT_BYTES;
 }
 
-static int works_move(struct qoi_agent *agent)
+static int works_move(struct qoi_agent *agent, uint32_t limit)
 {
 	uint32_t tries = agent->listed;
 	uint32_t moved = 0;
 
 	agent->unlent = 0;
-	if (tries > QOI_CYCLE_WORKS)
-		tries = QOI_CYCLE_WORKS;
+	if (tries > limit)
+		tries = limit;
 	while (tries-- != 0 && agent->listed != 0) {
 		uint32_t index = agent->cursor++ % agent->listed;
 
@@ -193,10 +193,12 @@ static void losses_tell(struct qoi_agent *agent)
 	for (uint64_t i = 0; i < qoi_request_limits[agent->context_number]; i++) {
 		struct qoi_request *request = &table->slots[i];
 
-		if (request->used == 0 || !qoi_request_pending(request))
+		if (request->used == 0)
 			continue;
+		/* A poster that is not pending yet sees the fate after us. */
 		qoi_work_lock(request->work);
-		request->work->ops->peer_gone(request->work);
+		if (qoi_request_pending(request))
+			request->work->ops->peer_gone(request->work);
 		qoi_work_unlock(request->work);
 	}
 	pthread_mutex_unlock(&agent->table_lock);
@@ -222,13 +224,13 @@ static int endpoints_look(struct qoi_agent *agent)
 	return (int)total;
 }
 
-int qoi_agent_cycle(struct qoi_agent *agent)
+static int cycle(struct qoi_agent *agent, uint32_t works)
 {
 	struct qoi_agent_fields *fields = &agent->fields;
 	int done = qoi_commands_take(agent, QOI_CYCLE_COMMANDS);
 
 	if (agent->listed != 0)
-		done += works_move(agent);
+		done += works_move(agent, works);
 	else
 		agent->unlent = 0;
 	if (--agent->look == 0 || agent->look > QOI_CYCLES_PER_POLL)
@@ -241,6 +243,17 @@ int qoi_agent_cycle(struct qoi_agent *agent)
 		qoi_agent_wake_waiters(agent);
 	}
 	return done;
+}
+
+int qoi_agent_cycle(struct qoi_agent *agent)
+{
+	return cycle(agent, QOI_CYCLE_WORKS);
+}
+
+int qoi_agent_last_look(struct qoi_agent *agent)
+{
+	agent->look = 1;
+	return cycle(agent, UINT32_MAX);
 }
 
 int qoi_agent_try_cycle(struct qoi_agent *agent)

@@ -114,5 +114,7 @@ void qoi_agent_block(struct qoi_agent *agent, int64_t deadline_ns,
 
 /* One duty cycle; the caller holds the cycle lock. */
 int qoi_agent_cycle(struct qoi_agent *agent);
+/* One before sleeping: over all works, however many, and all endpoints. */
+int qoi_agent_last_look(struct qoi_agent *agent);
 
 #endif

@@ -160,8 +160,12 @@ int qoi_exec_only_arrivals(const struct qoi_exec *exec, const uint64_t **watch,
 	for (uint32_t i = exec->first; i < schedule->step_count; i++) {
 		const struct qoi_step *step = &schedule->steps[i];
 
-		if (step_is_local(step) || (step->stage == exec->stage &&
-					    exec->states[i].done))
+		if (step->stage == exec->stage && exec->states[i].done)
+			continue;
+		/* Local work of this stage is at hand: somebody must do it. */
+		if (step_is_local(step) && step->stage == exec->stage)
+			return 0;
+		if (step_is_local(step))
 			continue;
 		if (step->kind == QOI_STEP_PUT)
 			return 0;

@@ -34,6 +34,8 @@ void qoi_op_move(struct qo_op *op, struct qoi_budget *budget)
 	} else if (op->work.readable &&
 		   qoi_exec_only_arrivals(&op->exec, &watch, &value)) {
 		qoi_request_await(op->request, watch, value);
+	} else {
+		qoi_request_unwatch(op->request);
 	}
 }
 

@@ -41,13 +41,6 @@ static uint32_t generation_after(uint32_t generation)
 	return generation >= UINT32_MAX - 1 ? 1 : generation + 1;
 }
 
-/* An agent must move it on, or, inline, whoever looks. */
-static void watch_nothing(struct qoi_request *slot)
-{
-	qoi_set_own32(&slot->arrivals, 0);
-	qoi_request_watch(slot, &qoi_request_zero, slot->inlined ? 0 : 1);
-}
-
 static void slot_init(struct qoi_request *slot, uint32_t index,
 		      struct qoi_agent *agent, int inlined)
 {
@@ -55,7 +48,7 @@ static void slot_init(struct qoi_request *slot, uint32_t index,
 	slot->agent = agent;
 	slot->inlined = inlined != 0;
 	slot->completion = QOI_WORD_DONE;
-	watch_nothing(slot);
+	qoi_request_unwatch(slot);
 }
 
 static int number_find(uint32_t *number_out)
@@ -166,7 +159,7 @@ void qoi_request_start(struct qoi_request *request, int64_t deadline_ns)
 	uint32_t generation = generation_after(qoi_request_generation(request));
 
 	request->deadline_ns = deadline_ns;
-	watch_nothing(request);
+	qoi_request_unwatch(request);
 	qoi_completion_publish(&request->completion,
 			       word_of(generation, QOI_WORD_PENDING));
 }

@@ -102,6 +102,13 @@ static inline void qoi_request_watch(struct qoi_request *request,
 	qoi_set_own64((uint64_t *)&request->watch, (uint64_t)(uintptr_t)watch);
 }
 
+/* Nothing to watch: an agent must move it on, or, inline, whoever looks. */
+static inline void qoi_request_unwatch(struct qoi_request *request)
+{
+	qoi_set_own32(&request->arrivals, 0);
+	qoi_request_watch(request, &qoi_request_zero, !request->inlined);
+}
+
 /* Nothing but arrivals remains, and the next one lands at `watch`. */
 static inline void qoi_request_await(struct qoi_request *request,
 				     const uint64_t *watch, uint64_t value)

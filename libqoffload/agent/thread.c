@@ -131,14 +131,13 @@ static int sleep_announce(struct qoi_agent *agent, int for_data)
 	if (agent->unlent != 0 || for_data)
 		level = QOI_BELL_AGENT_DATA;
 	qoi_bell_agent_set(agent->bell, level);
-	agent->look = 1;
-	if (qoi_agent_cycle(agent) != 0 || held_back(agent))
+	if (qoi_agent_last_look(agent) != 0 || held_back(agent))
 		return 0;
 	if (level == QOI_BELL_AGENT_DATA || agent->unlent == 0)
 		return 1;
 	/* A lender left just now. */
 	qoi_bell_agent_set(agent->bell, QOI_BELL_AGENT_DATA);
-	return qoi_agent_cycle(agent) == 0;
+	return qoi_agent_last_look(agent) == 0 && !held_back(agent);
 }
 
 void qoi_agent_block(struct qoi_agent *agent, int64_t deadline_ns,

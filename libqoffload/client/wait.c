@@ -23,15 +23,24 @@ struct waiting {
 	struct qoi_agent *agent; /* of all of them */
 };
 
+/* How closely to look. */
+enum closeness {
+	LOOK_WATCH, /* where the hints say that something happened */
+	LOOK_LENT,  /* and at what an agent has, which it leaves to us */
+	LOOK_LAST   /* everywhere: hints may be torn, and then we sleep */
+};
+
 /*
  * The completion word, after moving the request on if there is something to
- * do.  `lent`: an agent has it, and leaves it to us.
+ * do.
  */
 static uint64_t look(struct waiting *waiting, struct qoi_request *request,
-		     uint32_t generation, int lent)
+		     uint32_t generation, enum closeness closeness)
 {
 	uint64_t word = qoi_completion_observe(&request->completion);
-	int ours = lent && qoi_own32(&request->arrivals) == 0;
+	int ours = closeness == LOOK_LAST ||
+		   (closeness == LOOK_LENT &&
+		    qoi_own32(&request->arrivals) == 0);
 
 	if (!qoi_completion_pending(word))
 		return word;
@@ -48,7 +57,7 @@ static uint64_t look(struct waiting *waiting, struct qoi_request *request,
  * Looks at each request; moves on what can be.  Returns 1 one has ended, 0
  * none, -EBADF one is stale, -ENOENT all are null, -EINVAL several contexts.
  */
-static int look_all(struct waiting *waiting, int lent)
+static int look_all(struct waiting *waiting, enum closeness closeness)
 {
 	size_t nulls = 0;
 
@@ -62,7 +71,7 @@ static int look_all(struct waiting *waiting, int lent)
 			continue;
 		}
 		word = look(waiting, request, (uint32_t)(handle.id >> 32),
-			    lent);
+			    closeness);
 		if (!qoi_completion_fits(word, handle))
 			return -EBADF;
 		if (waiting->agent != NULL && waiting->agent != request->agent)
@@ -82,7 +91,7 @@ static int look_ready(void *arg)
 	struct waiting *waiting = arg;
 
 	waiting->moved = 0;
-	return look_all(waiting, 1) != 0 || waiting->moved != 0;
+	return look_all(waiting, LOOK_LAST) != 0 || waiting->moved != 0;
 }
 
 /*
@@ -120,7 +129,7 @@ static int sleep_announced(struct waiting *waiting, uint32_t sequence,
 	int found;
 
 	waiting->moved = 0;
-	found = look_all(waiting, 1);
+	found = look_all(waiting, LOOK_LAST);
 	/*
 	 * What moved may go on: nobody rings for a budget that was used up.
 	 * And who holds the lock may have looked before the last arrival.
@@ -172,7 +181,7 @@ static int wait_slowly(struct waiting *waiting, int64_t deadline_ns)
 		waiting->moved = 0;
 		if (inlined)
 			qoi_agent_try_cycle(agent);
-		found = look_all(waiting, 1);
+		found = look_all(waiting, LOOK_LENT);
 		if (found != 0)
 			break;
 		if ((waiting->moved & QOI_READER_MOVED) != 0)
@@ -195,7 +204,7 @@ static int wait_slowly(struct waiting *waiting, int64_t deadline_ns)
 /* Returns 1, -ETIMEDOUT, -EBADF, -ENOENT or -EINVAL. */
 static int wait_for(struct waiting *waiting, int64_t deadline_ns)
 {
-	int found = look_all(waiting, 0);
+	int found = look_all(waiting, LOOK_WATCH);
 	int others;
 
 	if (found == 0) {
