@@ -102,3 +102,29 @@ tests_unit_qwindow_stats_test_LDADD = $(qwindow_test_libs)
 TESTS += examples/tests/qwindow_cases.sh examples/tests/steane_cases.sh
 EXTRA_DIST += examples/tests/qwindow_cases.sh \
 	examples/tests/steane_cases.sh examples/tests/launch.sh
+
+# The program of the README, and the one that shows what is hidden.
+if HAVE_OPENMPI
+noinst_PROGRAMS += examples/hello-openmpi examples/overlap-openmpi
+examples_hello_openmpi_SOURCES = examples/hello.c
+examples_hello_openmpi_CPPFLAGS = $(AM_CPPFLAGS) $(OPENMPI_CFLAGS)
+examples_hello_openmpi_LDADD = libqoffload-mpi-openmpi.la $(QO_USER_LIBS) \
+	$(OPENMPI_LIBS)
+examples_overlap_openmpi_SOURCES = examples/overlap.c
+examples_overlap_openmpi_CPPFLAGS = $(AM_CPPFLAGS) $(OPENMPI_CFLAGS)
+examples_overlap_openmpi_LDADD = libqoffload-mpi-openmpi.la $(QO_USER_LIBS) \
+	$(OPENMPI_LIBS)
+endif
+if HAVE_MPICH
+noinst_PROGRAMS += examples/hello-mpich examples/overlap-mpich
+examples_hello_mpich_SOURCES = examples/hello.c
+examples_hello_mpich_CPPFLAGS = $(AM_CPPFLAGS) $(MPICH_CFLAGS)
+examples_hello_mpich_LDADD = libqoffload-mpi-mpich.la $(QO_USER_LIBS) \
+	$(MPICH_LIBS)
+examples_overlap_mpich_SOURCES = examples/overlap.c
+examples_overlap_mpich_CPPFLAGS = $(AM_CPPFLAGS) $(MPICH_CFLAGS)
+examples_overlap_mpich_LDADD = libqoffload-mpi-mpich.la $(QO_USER_LIBS) \
+	$(MPICH_LIBS)
+endif
+TESTS += examples/tests/overlap_cases.sh
+EXTRA_DIST += examples/tests/overlap_cases.sh

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How much of an alltoall hides behind a computation: by an agent, by MPI. */
+/* How much of an alltoall hides behind a computation: an agent's, and MPI's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <qoffload/mpi.h>
 #include <qoffload/qoffload.h>
-
 enum { NONE, OURS, MPIS, BYTES = 1 << 19, TURNS = 1000000, REPEAT = 200 };
 
 static void must(int error)
 {
 	if (error != 0)
-		MPI_Abort(MPI_COMM_WORLD, (puts(qo_error_detail()), 1));
+		MPI_Abort(MPI_COMM_WORLD, (puts(qo_error_string(error)), 1));
 }
 
 int main(void)

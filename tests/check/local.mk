@@ -3,9 +3,10 @@
 
 qo_check_sh = tests/check/symbols.sh tests/check/headers.sh \
 	tests/check/install.sh tests/check/cross.sh tests/check/man.sh \
-	tests/check/names.sh
+	tests/check/names.sh tests/check/readme_program.sh
 qo_check_py = tests/check/atomics.py tests/check/getenv.py \
-	tests/check/length.py tests/check/rooms.py tests/check/offences.py
+	tests/check/length.py tests/check/rooms.py tests/check/offences.py \
+	tests/check/docs_names.py
 
 EXTRA_DIST += $(qo_check_sh) $(qo_check_py) tests/check/source.py \
 	tests/check/lib.sh tests/check/sample.c
@@ -16,3 +17,4 @@ endif
 
 # Each looks at what is built.
 tests/check/symbols.log tests/check/install.log: all-am
+tests/check/readme_program.log: all-am

@@ -25,6 +25,10 @@ CLEAN = {
     "osu-style-bench/two.c": "#include <stdatomic.h>\n#include <mpi.h>\n",
     "docs/man/x.1": ".TH x 1 today\n.SH NAME\nx \\- does x\n",
     "tests/check/lib.sh": (HERE / "lib.sh").read_text(),
+    "examples/hello.c": "#include <qoffload/x.h>\n",
+    "README.md": "include/qoffload/x.h has qo_x().\n"
+    "```c\n#include <qoffload/x.h>\n```\n"
+    "cc hello.c -o hello $(pkg-config --cflags --libs libqoffload-mpi-x)\n",
 }
 LONG_FUNCTION = "int x(void)\n{\n" + "\tx();\n" * 69 + "}\n"
 
@@ -84,6 +88,13 @@ OFFENCES = [
      "__int128 x(_Atomic __int128 *y)\n{\n\treturn (*y)++;\n}\n",
      "ring.c calls libatomic"),
     ("symbols.sh", "providers/shm/x.c", "int qo_self_y = 1;\n", "qo_self_y"),
+    ("docs_names.py", "README.md", "call\nqo_y()\n", "README.md:2"),
+    ("docs_names.py", "README.md", "set QO_AGENTS\n", "no QO_AGENTS"),
+    ("docs_names.py", "README.md", "see docs/y.md\n", "no docs/y.md"),
+    ("docs_names.py", "docs/z.md", "see [y](../docs/y.md)\n", "z.md:1"),
+    ("docs_names.py", "docs/man/x.1", ".SH NAME\n.BR qo_y ()\n", "no qo_y"),
+    ("readme_program.sh", "examples/hello.c", "int x;\n", "is not examples"),
+    ("readme_program.sh", "README.md", "no program\n", "has no program"),
 ]
 
 

@@ -173,21 +173,6 @@ static int post_soon(struct qot_rank *rank, qo_mesh_t mesh,
 	return 0;
 }
 
-static int destroy_soon(struct qot_rank *rank, qo_context_t context,
-			qo_mesh_t mesh)
-{
-	int64_t deadline = qoc_in_ms(WAIT_MS);
-	int error;
-
-	while ((error = qo_mesh_destroy(mesh)) == -EBUSY) {
-		QOT_CHECK(rank, qoc_now() < deadline);
-		qo_progress(context);
-		sched_yield();
-	}
-	QOT_CHECK(rank, error == 0);
-	return 0;
-}
-
 static int rounds_run(struct qot_rank *rank, const struct graph *graph,
 		      uint64_t rounds)
 {
@@ -211,7 +196,7 @@ static int rounds_run(struct qot_rank *rank, const struct graph *graph,
 		QOT_CHECK(rank, qo_test(request, &status) == -EBADF);
 		QOT_CHECK(rank, qo_mesh_release(request) == -EBADF);
 	}
-	QOC_PASS(destroy_soon(rank, context, mesh));
+	QOC_PASS(qoc_mesh_destroy(rank, context, mesh));
 	return qoc_leave(rank, context, team);
 }
 
@@ -263,7 +248,7 @@ static int isolated_rank(struct qot_rank *rank)
 					memcmp(view.data, &value, 8) == 0);
 	}
 	QOT_CHECK(rank, qo_mesh_release(request) == 0);
-	QOC_PASS(destroy_soon(rank, context, mesh));
+	QOC_PASS(qoc_mesh_destroy(rank, context, mesh));
 	return qoc_leave(rank, context, team);
 }
 
@@ -284,7 +269,7 @@ static int credit_source(struct qot_rank *rank, qo_context_t context,
 					-EAGAIN);
 		qo_progress(context);
 	}
-	qot_meet(rank);
+	qot_meet_progress(rank, context);
 	QOC_PASS(post_soon(rank, mesh, graph, context, 4, &request));
 	QOC_PASS(post_soon(rank, mesh, graph, context, 5, &request));
 	return 0;
@@ -304,7 +289,7 @@ static int credit_destination(struct qot_rank *rank, qo_context_t context,
 		QOC_PASS(qoc_wait_done(requests[round], qoc_in_ms(WAIT_MS)));
 	}
 	QOT_CHECK(rank, round_post(mesh, graph, 1, 4, &requests[4]) == -EAGAIN);
-	qot_meet(rank);
+	qot_meet_progress(rank, context);
 	for (uint32_t i = 0; i < 4; i++) {
 		qo_request_t request = requests[order[i]];
 
@@ -337,8 +322,8 @@ static int credits(struct qot_rank *rank)
 		QOC_PASS(credit_source(rank, context, mesh, &graph));
 	else
 		QOC_PASS(credit_destination(rank, context, mesh, &graph));
-	qot_meet(rank);
-	QOC_PASS(destroy_soon(rank, context, mesh));
+	qot_meet_progress(rank, context);
+	QOC_PASS(qoc_mesh_destroy(rank, context, mesh));
 	return qoc_leave(rank, context, team);
 }
 
@@ -358,15 +343,15 @@ static int early_destroy(struct qot_rank *rank)
 				0);
 	if (rank->rank == 0) {
 		QOT_CHECK(rank, round_post(mesh, &graph, 0, 0, &request) == 0);
-		QOC_PASS(destroy_soon(rank, context, mesh));
-		qot_meet(rank);
+		QOC_PASS(qoc_mesh_destroy(rank, context, mesh));
+		qot_meet_progress(rank, context);
 		return qoc_leave(rank, context, team);
 	}
-	qot_meet(rank);
+	qot_meet_progress(rank, context);
 	QOT_CHECK(rank, round_post(mesh, &graph, 1, 0, &request) == 0);
 	QOC_PASS(views_named(rank, &graph, request, 0));
 	QOT_CHECK(rank, qo_mesh_release(request) == 0);
-	QOC_PASS(destroy_soon(rank, context, mesh));
+	QOC_PASS(qoc_mesh_destroy(rank, context, mesh));
 	return qoc_leave(rank, context, team);
 }
 

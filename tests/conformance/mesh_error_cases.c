@@ -88,7 +88,7 @@ static int bad_rounds(struct qot_rank *rank)
 				     &third) == 0);
 	/* Its slot is that of the first. */
 	QOT_CHECK(rank, qo_mesh_release(first) == -EBADF);
-	QOT_CHECK(rank, qo_mesh_destroy(mesh) == 0);
+	QOC_PASS(qoc_mesh_destroy(rank, context, mesh));
 	QOT_CHECK(rank, qo_mesh_arrived(third, 0, &view) == -EBADF);
 	return qoc_leave(rank, context, team);
 }
@@ -128,8 +128,8 @@ static int late_round(struct qot_rank *rank)
 	QOT_CHECK(rank, status.flags ==
 				(rank->rank == 0 ? QO_STATUS_LATE : 0));
 	QOT_CHECK(rank, qo_mesh_release(request) == 0);
-	qot_meet(rank);
-	QOT_CHECK(rank, qo_mesh_destroy(mesh) == 0);
+	qot_meet_progress(rank, context);
+	QOC_PASS(qoc_mesh_destroy(rank, context, mesh));
 	return qoc_leave(rank, context, team);
 }
 
@@ -160,7 +160,7 @@ static int ends_differ(struct qot_rank *rank)
 				       &mesh) == -EPROTO);
 	QOT_CHECK(rank, strstr(qo_error_detail(), name) != NULL);
 	QOT_CHECK(rank, qo_mesh_create(team, &edge, 1, &mesh) == 0);
-	QOT_CHECK(rank, qo_mesh_destroy(mesh) == 0);
+	QOC_PASS(qoc_mesh_destroy(rank, context, mesh));
 	return qoc_leave(rank, context, team);
 }
 

@@ -2,6 +2,7 @@
 #include "tests/conformance/suite.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -73,4 +74,19 @@ int qoc_wait_done(qo_request_t request, int64_t deadline_ns)
 		qo_status_describe(&status, text, sizeof(text));
 	fprintf(stderr, "wait: %s %s\n", qo_error_string(error), text);
 	return 1;
+}
+
+int qoc_mesh_destroy(struct qot_rank *rank, qo_context_t context,
+		     qo_mesh_t mesh)
+{
+	int64_t deadline = qoc_in_ms(15000);
+	int error;
+
+	while ((error = qo_mesh_destroy(mesh)) == -EBUSY) {
+		QOT_CHECK(rank, qoc_now() < deadline);
+		qo_progress(context);
+		sched_yield();
+	}
+	QOT_CHECK(rank, error == 0);
+	return 0;
 }

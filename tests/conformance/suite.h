@@ -60,6 +60,10 @@ int64_t qoc_now(void);
 int64_t qoc_in_ms(int64_t ms);
 void qoc_sleep_ms(int64_t ms);
 
+/* Destroys a mesh as soon as nothing of it is on its way. */
+int qoc_mesh_destroy(struct qot_rank *rank, qo_context_t context,
+		     qo_mesh_t mesh);
+
 /* Waits, at most so long; returns 0 when it is done without an error. */
 int qoc_wait_done(qo_request_t request, int64_t deadline_ns);
 

@@ -84,14 +84,22 @@ struct qo_oob qot_oob(struct qot_rank *rank)
 	};
 }
 
-void qot_meet(struct qot_rank *rank)
+void qot_meet_progress(struct qot_rank *rank, qo_context_t context)
 {
 	uint32_t *met = &rank->gather->met;
 	uint32_t mine = __atomic_add_fetch(met, 1, __ATOMIC_ACQ_REL);
 	uint32_t goal = (mine + rank->count - 1) / rank->count * rank->count;
 
-	while ((int32_t)(__atomic_load_n(met, __ATOMIC_ACQUIRE) - goal) < 0)
+	while ((int32_t)(__atomic_load_n(met, __ATOMIC_ACQUIRE) - goal) < 0) {
+		if (context != NULL)
+			qo_progress(context);
 		sched_yield();
+	}
+}
+
+void qot_meet(struct qot_rank *rank)
+{
+	qot_meet_progress(rank, NULL);
 }
 
 int qot_join(struct qot_rank *rank, const char *const *settings,

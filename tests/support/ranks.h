@@ -44,6 +44,8 @@ struct qo_oob qot_oob(struct qot_rank *rank);
 
 /* Waits until all ranks are here; for the order of a test, not its result. */
 void qot_meet(struct qot_rank *rank);
+/* The same, with progress meanwhile: under inline agents peers may need it. */
+void qot_meet_progress(struct qot_rank *rank, qo_context_t context);
 
 /* A context with these settings, and a team of all ranks; 0 or an error. */
 int qot_join(struct qot_rank *rank, const char *const *settings,

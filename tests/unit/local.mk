@@ -104,7 +104,7 @@ tests_unit_contract_test_SOURCES = tests/unit/contract_test.c \
 	tests/unit/queue_pair.h
 tests_unit_contract_test_LDADD = $(QO_TEST_LIBS)
 
-contract_scripts = tests/unit/contract_test.py tests/unit/contract_sv_test.py
+contract_scripts = tests/unit/contract_python_test.py tests/unit/contract_sv_test.py
 EXTRA_DIST += $(contract_scripts) tests/unit/golden.py
 if HAVE_PYTHON
 TESTS += $(contract_scripts)
