@@ -10,8 +10,9 @@ extern "C" {
 
 /*
  * Starts an operation: one request at a time per operation.
- * Returns: 0; -EBUSY the request before is not complete; -EAGAIN nothing was
- *   taken, try again; -EBADF.
+ * Returns: 0; -EBUSY the request before is not complete; -EBADF; -ECONNRESET
+ *   or -EPIPE a rank of the team is gone; or, from then on, the error with
+ *   which a request of this operation failed.
  * Blocks: no.  Allocates nothing.
  * Threads: calls on one operation are serialised by the caller.
  * Owns: the handle needs no freeing; it is stale (-EBADF) from the next post
@@ -21,9 +22,11 @@ extern "C" {
 int qo_post(qo_op_t op, qo_request_t *request_out);
 
 /*
- * Reads whether a request is complete.  A read and nothing else: it takes no
- * lock, makes no system call and completes nothing, so any number of threads
- * may test one request, as often as they like, all with the same result.
+ * Reads whether a request is complete.  While there is nothing new it is a
+ * read and nothing else: no lock, no system call, a few instructions.  When
+ * the parts of a small exchange have arrived, the test that sees them first
+ * combines them; it waits for nobody.  A test uses nothing up: any number of
+ * threads may test one request, as often as they like, with the same result.
  * (Inline agent: it also runs the duty cycle once.)
  * status_out: must not be NULL; status_out->state is QO_PENDING, QO_DONE or
  *   QO_FAILED, with error and rank set for the last.
@@ -40,7 +43,8 @@ int qo_test(qo_request_t request, struct qo_status *status_out);
  *   looks once.
  * Returns: 0 the request is done or failed, see *status_out; -ETIMEDOUT;
  *   -EBADF.
- * Blocks: until then; ends when a peer that is needed dies.  Threads: any.
+ * Blocks: until then; ends when a peer that is needed dies, but not when a
+ *   live one never posts its part: give a deadline.  Threads: any.
  * Since: 0.1
  */
 int qo_wait(qo_request_t request, int64_t deadline_ns,

@@ -131,7 +131,7 @@ static const struct qoi_config_entry fault_entries[] = {
 	FAULT("QO_FAULT_REFUSE", fault_refuse,
 	      "puts that are refused with -EAGAIN"),
 	{ "QO_FAULT_KILL_AFTER", QOI_CONFIG_UINT, "0", 0, UINT64_MAX, NULL,
-	  "puts", "the connection is lost",
+	  "puts", "the connection is lost at this put; 0 is never",
 	  AT(fault_kill_after) },
 };
 

@@ -84,7 +84,7 @@ static void defaults_are_those_of_the_tables(void **state)
 	assert_int_equal(config.shm_get, QOI_CONFIG_SWITCH_AUTO);
 	assert_int_equal(config.shm_get_bytes, 16384);
 	assert_string_equal(config.coll_barrier, "auto");
-	assert_int_equal(config.coll_flat_bytes, 2048);
+	assert_int_equal(config.coll_flat_bytes, 32768);
 	assert_int_equal(config.coll_flat_ranks, 16);
 	assert_int_equal(config.fault_kill_after, 0);
 	qoi_config_fini(&config);
