@@ -37,6 +37,11 @@ static void no_wake_clear(struct qo_endpoint *endpoint)
 	(void)endpoint;
 }
 
+static void no_window_offered(struct qo_window *window)
+{
+	(void)window;
+}
+
 /* Nothing is ever delayed inside. */
 static int never_busy(struct qo_endpoint *endpoint)
 {
@@ -94,6 +99,8 @@ static void fill_gaps(struct qo_provider_ops *ops)
 		ops->wake_clear = no_wake_clear;
 	if (ops->busy == NULL)
 		ops->busy = never_busy;
+	if (ops->window_offered == NULL)
+		ops->window_offered = no_window_offered;
 }
 
 int qoi_provider_adopt(const struct qo_provider *from, struct qo_provider *to,

@@ -136,6 +136,11 @@ struct qo_provider_ops {
 	/* Windows: any thread.  Returns 0, -ENOMEM, -ENOSPC (told in full). */
 	int (*window_create)(struct qo_endpoint *endpoint, uint64_t bytes,
 			     struct qo_window **window_out);
+	/*
+	 * Every peer that is to have it has been sent it: what was kept to
+	 * offer it (a descriptor) may go.  Optional.
+	 */
+	void (*window_offered)(struct qo_window *window);
 	/* The owner's mapping goes; peers that still have theirs keep it. */
 	void (*window_destroy)(struct qo_window *window);
 	void (*remote_release)(struct qo_remote *remote);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "libqoffload/base/clock.h"
@@ -57,8 +56,22 @@ static int send_all(const struct qoi_exchange *exchange, int64_t deadline)
 	return first;
 }
 
+static int refused(const struct qo_team *team, uint32_t rank, uint32_t sequence,
+		   const void *data)
+{
+	struct qoi_refusal refusal;
+
+	memcpy(&refusal, data, sizeof(refusal));
+	if (refusal.error >= 0)
+		return qoi_fail(-EBADMSG, "rank %u sent a refusal without an "
+				"error", rank);
+	return qoi_fail(refusal.error, "rank %u: rank %u cannot take part in "
+			"collective call %u: %s", team->rank, rank, sequence,
+			qo_error_string(refusal.error));
+}
+
 static int recv_one(const struct qoi_exchange *exchange, uint32_t rank,
-		    void *buffer, int64_t deadline)
+		    int64_t deadline)
 {
 	struct qo_team *team = exchange->team;
 	const struct qo_control_tag tag = { team->id, exchange->sequence,
@@ -67,35 +80,35 @@ static int recv_one(const struct qoi_exchange *exchange, uint32_t rank,
 	struct qo_remote *remote = NULL;
 	size_t bytes = 0;
 	int error = conn->endpoint->provider->ops->control_recv(
-		conn, &tag, buffer, QO_CONTROL_BYTES_MAX, &bytes, &remote,
-		deadline);
+		conn, &tag, team->control, QO_CONTROL_BYTES_MAX, &bytes,
+		&remote, deadline);
 
 	if (error != 0)
 		return told(team, rank, exchange->sequence, error);
-	return exchange->take(exchange->arg, rank, buffer, bytes, remote);
+	if (bytes != sizeof(struct qoi_refusal))
+		return exchange->take(exchange->arg, rank, team->control, bytes,
+				      remote);
+	if (remote != NULL)
+		conn->endpoint->provider->ops->remote_release(remote);
+	return refused(team, rank, exchange->sequence, team->control);
 }
 
 int qoi_exchange_run(const struct qoi_exchange *exchange)
 {
 	struct qo_team *team = exchange->team;
 	int64_t deadline = qoi_team_deadline(team);
-	void *buffer;
-	int first;
+	int first = send_all(exchange, deadline);
 
-	if (team->count == 1)
-		return 0;
-	buffer = malloc(QO_CONTROL_BYTES_MAX);
-	if (buffer == NULL)
-		return qoi_fail(-ENOMEM, "no memory for a control message");
-	first = send_all(exchange, deadline);
 	for (uint32_t i = 1; i < team->count; i++) {
 		uint32_t rank = (team->rank + team->count - i) % team->count;
-		int error = recv_one(exchange, rank, buffer, deadline);
+		int error = recv_one(exchange, rank, deadline);
 
 		if (first == 0)
 			first = error;
 	}
-	free(buffer);
+	if (exchange->window != NULL)
+		exchange->window->endpoint->provider->ops->window_offered(
+			exchange->window);
 	return first;
 }
 
@@ -159,4 +172,41 @@ int qoi_exchange_verdict(struct qo_team *team, uint32_t sequence, int error)
 	if (verdicts.worst_rank == team->rank)
 		return error;
 	return qoi_fail(verdicts.worst.error, "%s", verdicts.worst.text);
+}
+
+static const void *refusal_message(void *arg, uint32_t rank, size_t *bytes_out)
+{
+	(void)rank;
+	*bytes_out = sizeof(struct qoi_refusal);
+	return arg;
+}
+
+/* What the others say does not matter here. */
+static int refusal_take(void *arg, uint32_t rank, const void *data,
+			size_t bytes, struct qo_remote *remote)
+{
+	(void)arg;
+	(void)rank;
+	(void)data;
+	(void)bytes;
+	if (remote != NULL)
+		remote->conn->endpoint->provider->ops->remote_release(remote);
+	return 0;
+}
+
+int qoi_exchange_refuse(struct qo_team *team, uint32_t kind, uint32_t sequence,
+			int error)
+{
+	struct qoi_refusal refusal = { .error = error };
+	struct qoi_exchange exchange = {
+		.team = team,
+		.kind = kind,
+		.sequence = sequence,
+		.arg = &refusal,
+		.message = refusal_message,
+		.take = refusal_take,
+	};
+
+	qoi_exchange_run(&exchange);
+	return qoi_exchange_verdict(team, sequence, error);
 }

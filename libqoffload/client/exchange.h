@@ -30,6 +30,13 @@ struct qoi_exchange {
 		    struct qo_remote *remote);
 };
 
+/*
+ * A message of these bytes alone says that its sender cannot take part.
+ */
+struct qoi_refusal {
+	int32_t error;
+};
+
 /* Returns the first error; goes on with the other ranks nevertheless. */
 int qoi_exchange_run(const struct qoi_exchange *exchange);
 
@@ -39,5 +46,13 @@ int qoi_exchange_run(const struct qoi_exchange *exchange);
  * error of the lowest rank that has one, told on every rank.
  */
 int qoi_exchange_verdict(struct qo_team *team, uint32_t sequence, int error);
+
+/*
+ * In place of an exchange of this kind, where this rank cannot take part for
+ * lack of memory or for a bad argument: the others hear of it, and all stay in
+ * step.  Allocates nothing.  Returns error, or that of a lower rank.
+ */
+int qoi_exchange_refuse(struct qo_team *team, uint32_t kind, uint32_t sequence,
+			int error);
 
 #endif

@@ -45,6 +45,7 @@ struct qo_team {
 	struct qo_conn **conns; /* by rank, NULL for oneself.  Owner: team */
 	struct qoi_member *members; /* by rank.  Owner: the team */
 	uint32_t sequence; /* of the next collective call; caller serialises */
+	void *control; /* QO_CONTROL_BYTES_MAX, for what arrives.  Owner: team */
 	uint32_t held;	   /* operations and meshes of it; atomic */
 	uint32_t ranks_here;
 	uint32_t oversubscribed;

@@ -5,6 +5,8 @@ libqoffload_core_la_SOURCES += \
 	libqoffload/client/exchange.h \
 	libqoffload/client/handle.h \
 	libqoffload/client/memory.c \
+	libqoffload/client/mesh_check.c \
+	libqoffload/client/mesh_check.h \
 	libqoffload/client/mesh_create.c \
 	libqoffload/client/mesh_post.c \
 	libqoffload/client/op_create.c \

@@ -7,6 +7,7 @@
 #include "libqoffload/agent/mesh.h"
 #include "libqoffload/base/error.h"
 #include "libqoffload/client/exchange.h"
+#include "libqoffload/client/mesh_check.h"
 
 #define LINE_BYTES UINT64_C(128)
 
@@ -39,52 +40,6 @@ struct plan {
 	struct note_list *list; /* being told */
 	int local_error;
 };
-
-static int edge_check(const struct qo_team *team, const struct qo_edge *edge,
-		      size_t index)
-{
-	if (edge->source >= team->count || edge->destination >= team->count)
-		return qoi_fail(-EINVAL, "edge %zu: %u -> %u, the team has %u "
-				"ranks", index, edge->source, edge->destination,
-				team->count);
-	if (edge->slot_bytes > QO_EDGE_SLOT_BYTES_MAX)
-		return qoi_fail(-EINVAL, "edge %zu: slot_bytes %u, at most %u",
-				index, edge->slot_bytes,
-				QO_EDGE_SLOT_BYTES_MAX);
-	if (edge->depth == 0 || edge->depth > QO_EDGE_DEPTH_MAX ||
-	    (edge->depth & (edge->depth - 1)) != 0)
-		return qoi_fail(-EINVAL, "edge %zu: depth %u, must be a power "
-				"of two up to %d", index, edge->depth,
-				QO_EDGE_DEPTH_MAX);
-	if (edge->flags != 0)
-		return qoi_fail(-EINVAL, "edge %zu: flags must be 0", index);
-	return 0;
-}
-
-static int same_edge(const struct qo_edge *a, const struct qo_edge *b)
-{
-	return a->source == b->source && a->destination == b->destination &&
-	       a->tag == b->tag;
-}
-
-static int edges_check(const struct plan *plan, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		int error = edge_check(plan->team, &plan->edges[i], i);
-
-		if (error != 0)
-			return error;
-		if (plan->mesh->edges[i].roles == 0)
-			continue;
-		for (size_t j = 0; j < i; j++) {
-			if (same_edge(&plan->edges[i], &plan->edges[j]))
-				return qoi_fail(-EINVAL, "edges %zu and %zu "
-						"are the same: give them "
-						"different tags", j, i);
-		}
-	}
-	return 0;
-}
 
 static void edge_set(struct qo_mesh *mesh, const struct qo_edge *from,
 		     uint32_t index, uint32_t rank)
@@ -382,7 +337,7 @@ static void mesh_free(struct qo_mesh *mesh)
 	free(mesh);
 }
 
-static int mesh_alloc(struct qo_team *team, size_t count,
+static int mesh_alloc(struct qo_team *team, uint32_t sequence, size_t count,
 		      struct qo_mesh **mesh_out)
 {
 	struct qo_mesh *mesh = calloc(1, sizeof(*mesh));
@@ -393,7 +348,7 @@ static int mesh_alloc(struct qo_team *team, size_t count,
 	mesh->work.readable = 1;
 	mesh->agent = &team->context->agent;
 	mesh->team = team;
-	mesh->sequence = team->sequence++;
+	mesh->sequence = sequence;
 	mesh->depth = 1;
 	mesh->edge_count = (uint32_t)count;
 	mesh->edges = calloc(count + 1, sizeof(*mesh->edges));
@@ -418,7 +373,7 @@ static int prepare(struct plan *plan, size_t count)
 
 	for (uint32_t i = 0; i < count; i++)
 		edge_set(mesh, &plan->edges[i], i, plan->team->rank);
-	error = edges_check(plan, count);
+	error = qoi_edges_check(plan->team, plan->edges, count);
 	if (error == 0)
 		error = rounds_make(mesh);
 	if (error == 0)
@@ -446,35 +401,58 @@ static int agree(struct plan *plan)
 	return qoi_exchange_verdict(plan->team, plan->mesh->sequence, error);
 }
 
+static int plan_alloc(struct plan *plan, uint32_t sequence, size_t count)
+{
+	int error;
+
+	plan->list = malloc(QO_CONTROL_BYTES_MAX);
+	plan->offsets = calloc(count + 1, sizeof(*plan->offsets));
+	if (plan->list == NULL || plan->offsets == NULL)
+		error = qoi_fail(-ENOMEM, "no memory for a mesh of %zu edges",
+				 count);
+	else
+		error = mesh_alloc(plan->team, sequence, count, &plan->mesh);
+	if (error == 0)
+		return 0;
+	free(plan->offsets);
+	free(plan->list);
+	return error;
+}
+
+static int arguments_check(const struct qo_edge *edges, size_t count,
+			   const qo_mesh_t *mesh_out)
+{
+	if (mesh_out == NULL || (edges == NULL && count != 0))
+		return qoi_fail(-EINVAL, "qo_mesh_create: NULL argument");
+	if (count >= QO_ANY_EDGE)
+		return qoi_fail(-EINVAL, "qo_mesh_create: %zu edges", count);
+	return 0;
+}
+
 int qo_mesh_create(qo_team_t team, const struct qo_edge *edges, size_t count,
 		   qo_mesh_t *mesh_out)
 {
 	struct plan plan = { .team = team, .edges = edges };
+	uint32_t sequence;
 	int error;
 
-	if (team == NULL || mesh_out == NULL || (edges == NULL && count != 0))
-		return qoi_fail(-EINVAL, "qo_mesh_create: NULL argument");
-	if (count >= QO_ANY_EDGE)
-		return qoi_fail(-EINVAL, "qo_mesh_create: %zu edges", count);
-	error = mesh_alloc(team, count, &plan.mesh);
+	if (team == NULL)
+		return qoi_fail(-EINVAL, "qo_mesh_create: team is NULL");
+	sequence = team->sequence++;
+	error = arguments_check(edges, count, mesh_out);
+	if (error == 0)
+		error = plan_alloc(&plan, sequence, count);
 	if (error != 0)
-		return error;
-	plan.list = malloc(QO_CONTROL_BYTES_MAX);
-	plan.offsets = calloc(count + 1, sizeof(*plan.offsets));
-	error = -ENOMEM;
-	if (plan.list == NULL || plan.offsets == NULL)
-		goto err_free;
+		return qoi_exchange_refuse(team, QOI_CONTROL_MESH, sequence,
+					   error);
 	plan.local_error = prepare(&plan, count);
 	error = agree(&plan);
-	if (error != 0)
-		goto err_free;
-	qoi_add32(&team->held, 1);
-	*mesh_out = plan.mesh;
-	goto out;
-
-err_free:
-	mesh_free(plan.mesh);
-out:
+	if (error == 0) {
+		qoi_add32(&team->held, 1);
+		*mesh_out = plan.mesh;
+	} else {
+		mesh_free(plan.mesh);
+	}
 	free(plan.offsets);
 	free(plan.list);
 	return error;
@@ -482,15 +460,15 @@ out:
 
 int qo_mesh_destroy(qo_mesh_t mesh)
 {
+	int owes;
+
 	if (mesh == NULL)
 		return qoi_fail(-EINVAL, "qo_mesh_destroy: mesh is NULL");
 	qoi_work_lock(&mesh->work);
-	if (qoi_mesh_owes(mesh)) {
-		qoi_work_unlock(&mesh->work);
-		return qoi_fail(-EBUSY, "qo_mesh_destroy: seams or credits are "
-				"still on their way: try again");
-	}
+	owes = qoi_mesh_owes(mesh);
 	qoi_work_unlock(&mesh->work);
+	if (owes)
+		return -EBUSY;
 	qoi_agent_forget(mesh->agent, &mesh->work);
 	qoi_sub32(&mesh->team->held, 1);
 	mesh_free(mesh);

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -291,7 +290,8 @@ static void op_free(struct qo_op *op)
 	free(op);
 }
 
-static int op_alloc(struct qo_team *team, uint32_t kind, struct qo_op **op_out)
+static int op_alloc(struct qo_team *team, uint32_t kind, uint32_t sequence,
+		    struct qo_op **op_out)
 {
 	struct qo_op *op = calloc(1, sizeof(*op));
 
@@ -301,7 +301,7 @@ static int op_alloc(struct qo_team *team, uint32_t kind, struct qo_op **op_out)
 	op->agent = &team->context->agent;
 	op->team = team;
 	op->kind = kind;
-	op->sequence = team->sequence++;
+	op->sequence = sequence;
 	op->channels = calloc(team->count, sizeof(struct qoi_channel *));
 	op->remotes = calloc(team->count, sizeof(struct qo_remote *));
 	if (op->channels == NULL || op->remotes == NULL) {
@@ -358,21 +358,33 @@ static int agree(struct plan *plan)
 	return qoi_exchange_verdict(plan->team, op->sequence, error);
 }
 
+static int plan_alloc(struct plan *plan, uint32_t sequence)
+{
+	int error;
+
+	plan->peers = calloc(plan->team->count, sizeof(*plan->peers));
+	if (plan->peers == NULL)
+		return qoi_fail(-ENOMEM, "no memory for an operation");
+	error = op_alloc(plan->team, plan->coll->kind, sequence, &plan->op);
+	if (error != 0)
+		free(plan->peers);
+	return error;
+}
+
 int qoi_op_create(struct qo_team *team, struct qoi_coll *coll, const void *send,
 		  void *recv, int local_error, struct qo_op **op_out)
 {
 	struct plan plan = { .team = team, .coll = coll,
 			     .local_error = local_error };
+	uint32_t sequence = team->sequence++;
 	int error;
 
 	coll->rank = team->rank;
 	coll->count = team->count;
-	plan.peers = calloc(team->count, sizeof(*plan.peers));
-	if (plan.peers == NULL)
-		return qoi_fail(-ENOMEM, "no memory for an operation");
-	error = op_alloc(team, coll->kind, &plan.op);
+	error = plan_alloc(&plan, sequence);
 	if (error != 0)
-		goto out;
+		return qoi_exchange_refuse(team, QOI_CONTROL_OP, sequence,
+					   error);
 	if (plan.local_error == 0)
 		plan.local_error = prepare(&plan);
 	error = agree(&plan);
@@ -389,15 +401,6 @@ out:
 	return error;
 }
 
-/* Puts that a provider holds back still name our remotes: let them land. */
-static void endpoints_settle(struct qo_op *op)
-{
-	if (op->work.readable)
-		return;
-	while (!qoi_agent_quiet(op->agent) && op->exec.error == 0)
-		sched_yield();
-}
-
 int qo_op_destroy(qo_op_t op)
 {
 	if (op == NULL)
@@ -405,7 +408,6 @@ int qo_op_destroy(qo_op_t op)
 	if (qoi_request_pending(op->request))
 		return qoi_fail(-EBUSY, "qo_op_destroy: its request is not "
 				"complete: wait for it first");
-	endpoints_settle(op);
 	qoi_agent_forget(op->agent, &op->work);
 	qoi_sub32(&op->team->held, 1);
 	op_free(op);

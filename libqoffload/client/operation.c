@@ -5,11 +5,23 @@
 #include "libqoffload/base/error.h"
 #include "libqoffload/client/op_create.h"
 
-static int team_check(const struct qo_team *team, qo_op_t *op_out)
+static int team_check(const struct qo_team *team)
 {
-	if (team == NULL || op_out == NULL)
-		return qoi_fail(-EINVAL, "team or op_out is NULL");
+	if (team == NULL)
+		return qoi_fail(-EINVAL, "team is NULL");
 	return 0;
+}
+
+/*
+ * What is wrong with the arguments here goes to the other ranks too: all take
+ * part, and all fail alike.
+ */
+static int create(qo_team_t team, struct qoi_coll *coll, const void *send,
+		  void *recv, int error, qo_op_t *op_out)
+{
+	if (op_out == NULL)
+		error = qoi_fail(-EINVAL, "op_out is NULL");
+	return qoi_op_create(team, coll, send, recv, error, op_out);
 }
 
 /* A buffer may be NULL only when nothing is in it. */
@@ -43,11 +55,11 @@ int qo_alltoall_init(qo_team_t team, const void *send, void *recv,
 		.elements = count,
 		.in_place = send == QO_IN_PLACE,
 	};
-	int error = team_check(team, op_out);
+	int error = team_check(team);
 
 	if (error != 0)
 		return error;
-	return qoi_op_create(team, &coll, send, recv,
+	return create(team, &coll, send, recv,
 			     buffers_check(send, recv, count), op_out);
 }
 
@@ -60,11 +72,11 @@ int qo_allgather_init(qo_team_t team, const void *send, void *recv,
 		.elements = count,
 		.in_place = send == QO_IN_PLACE,
 	};
-	int error = team_check(team, op_out);
+	int error = team_check(team);
 
 	if (error != 0)
 		return error;
-	return qoi_op_create(team, &coll, send, recv,
+	return create(team, &coll, send, recv,
 			     buffers_check(send, recv, count), op_out);
 }
 
@@ -79,11 +91,11 @@ int qo_allreduce_init(qo_team_t team, const void *send, void *recv,
 		.elements = count,
 		.in_place = send == QO_IN_PLACE,
 	};
-	int error = team_check(team, op_out);
+	int error = team_check(team);
 
 	if (error != 0)
 		return error;
-	return qoi_op_create(team, &coll, send, recv,
+	return create(team, &coll, send, recv,
 			     buffers_check(send, recv, count), op_out);
 }
 
@@ -96,22 +108,22 @@ int qo_bcast_init(qo_team_t team, void *buffer, uint64_t count, int32_t type,
 		.root = root,
 		.elements = count,
 	};
-	int error = team_check(team, op_out);
+	int error = team_check(team);
 
 	if (error != 0)
 		return error;
-	return qoi_op_create(team, &coll, NULL, buffer,
+	return create(team, &coll, NULL, buffer,
 			     buffer_check("buffer", buffer, count), op_out);
 }
 
 int qo_barrier_init(qo_team_t team, qo_op_t *op_out)
 {
 	struct qoi_coll coll = { .kind = QOI_BARRIER, .type = QO_BYTE };
-	int error = team_check(team, op_out);
+	int error = team_check(team);
 
 	if (error != 0)
 		return error;
-	return qoi_op_create(team, &coll, NULL, NULL, 0, op_out);
+	return create(team, &coll, NULL, NULL, 0, op_out);
 }
 
 static int blocks_check(const char *name, const struct qo_team *team,
@@ -144,7 +156,7 @@ int qo_alltoallv_init(qo_team_t team, const struct qo_blocks *send,
 		      qo_op_t *op_out)
 {
 	struct qoi_coll coll = { .kind = QOI_ALLTOALLV, .type = type };
-	int error = team_check(team, op_out);
+	int error = team_check(team);
 
 	if (error != 0)
 		return error;
@@ -158,7 +170,7 @@ int qo_alltoallv_init(qo_team_t team, const struct qo_blocks *send,
 		coll.send_counts = send->counts;
 		coll.send_displacements = send->displacements;
 	}
-	return qoi_op_create(team, &coll, send == NULL ? NULL : send->address,
+	return create(team, &coll, send == NULL ? NULL : send->address,
 			     recv == NULL ? NULL : recv->address, error,
 			     op_out);
 }
@@ -173,7 +185,7 @@ int qo_allgatherv_init(qo_team_t team, const void *send, uint64_t send_count,
 		.elements = send_count,
 		.in_place = send == QO_IN_PLACE,
 	};
-	int error = team_check(team, op_out);
+	int error = team_check(team);
 
 	if (error != 0)
 		return error;
@@ -183,7 +195,7 @@ int qo_allgatherv_init(qo_team_t team, const void *send, uint64_t send_count,
 		coll.elements = recv->counts[team->rank];
 	else if (error == 0)
 		error = buffer_check("send", send, send_count);
-	return qoi_op_create(team, &coll, send,
+	return create(team, &coll, send,
 			     recv == NULL ? NULL : recv->address, error,
 			     op_out);
 }

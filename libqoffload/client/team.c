@@ -124,6 +124,8 @@ int qo_team_create(qo_context_t context, const struct qo_oob *oob,
 	if (all == NULL)
 		return qoi_fail(-ENOMEM, "no memory for %u members", oob->count);
 	filled = qoi_member_fill(context, &own);
+	if (filled != 0)
+		own.magic = 0; /* so the others refuse it at once */
 	error = oob_gather(oob, &own, all);
 	if (error == 0)
 		error = filled;

@@ -148,7 +148,9 @@ static int team_alloc(struct qo_context *context, uint32_t rank, uint32_t count,
 		goto err_none;
 	team->conns = calloc(count, sizeof(struct qo_conn *));
 	team->members = malloc(count * sizeof(*members));
-	if (team->conns == NULL || team->members == NULL)
+	team->control = malloc(QO_CONTROL_BYTES_MAX);
+	if (team->conns == NULL || team->members == NULL ||
+	    team->control == NULL)
 		goto err_free;
 	memcpy(team->members, members, count * sizeof(*members));
 	team->context = context;
@@ -159,6 +161,7 @@ static int team_alloc(struct qo_context *context, uint32_t rank, uint32_t count,
 	return 0;
 
 err_free:
+	free(team->control);
 	free(team->members);
 	free(team->conns);
 	free(team);
@@ -175,6 +178,7 @@ void qoi_team_free(struct qo_team *team)
 			conn->endpoint->provider->ops->disconnect(conn);
 	}
 	qoi_sub32(&team->context->teams, 1);
+	free(team->control);
 	free(team->members);
 	free(team->conns);
 	free(team);

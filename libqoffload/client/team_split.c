@@ -70,32 +70,29 @@ static uint32_t color_gather(const struct qo_team *team,
 	return count;
 }
 
+/* members: room for all of the old team. */
 static int color_build(struct qo_team *team, const struct choice *chosen,
-		       uint32_t count, struct qo_team **team_out)
+		       uint32_t count, struct qoi_member *members,
+		       struct qo_team **team_out)
 {
-	struct qoi_member *members = calloc(count, sizeof(*members));
 	uint32_t own = 0;
-	int error;
 
-	if (members == NULL)
-		return qoi_fail(-ENOMEM, "no memory for %u members", count);
 	for (uint32_t i = 0; i < count; i++) {
 		members[i] = team->members[chosen[i].rank];
 		members[i].nonce = chosen[i].nonce;
 		if (chosen[i].rank == team->rank)
 			own = i;
 	}
-	error = qoi_team_build(team->context, own, count, members, team_out);
-	free(members);
-	return error;
+	return qoi_team_build(team->context, own, count, members, team_out);
 }
 
-static int split_gather(struct qo_team *team, struct split *split)
+static int split_gather(struct qo_team *team, uint32_t sequence,
+			struct split *split)
 {
 	struct qoi_exchange exchange = {
 		.team = team,
 		.kind = QOI_CONTROL_SPLIT,
-		.sequence = team->sequence++,
+		.sequence = sequence,
 		.arg = split,
 		.message = choice_message,
 		.take = choice_take,
@@ -105,39 +102,65 @@ static int split_gather(struct qo_team *team, struct split *split)
 	split->all[team->rank] = split->own;
 	split->all[team->rank].rank = team->rank;
 	error = qoi_exchange_run(&exchange);
-	return qoi_exchange_verdict(team, exchange.sequence, error);
+	return qoi_exchange_verdict(team, sequence, error);
+}
+
+/* What a split needs, all before the others are told to go on. */
+struct room {
+	struct choice *all;
+	struct choice *chosen;
+	struct qoi_member *members;
+};
+
+static void room_free(struct room *room)
+{
+	free(room->members);
+	free(room->chosen);
+	free(room->all);
+}
+
+static int room_alloc(struct room *room, uint32_t count)
+{
+	room->all = calloc(count, sizeof(*room->all));
+	room->chosen = calloc(count, sizeof(*room->chosen));
+	room->members = calloc(count, sizeof(*room->members));
+	if (room->all != NULL && room->chosen != NULL && room->members != NULL)
+		return 0;
+	room_free(room);
+	return qoi_fail(-ENOMEM, "no memory to split a team of %u ranks",
+			count);
 }
 
 int qo_team_split(qo_team_t team, int color, int key, qo_team_t *team_out)
 {
-	struct qoi_member fresh;
 	struct split split = { .own = { .color = color, .key = key } };
-	struct choice *chosen;
+	struct qoi_member fresh;
+	struct room room = { NULL, NULL, NULL };
+	uint32_t sequence;
 	int error;
 
-	if (team == NULL || team_out == NULL)
-		return qoi_fail(-EINVAL, "qo_team_split: team or team_out is "
-				"NULL");
-	split.all = calloc(team->count, sizeof(*split.all));
-	chosen = calloc(team->count, sizeof(*chosen));
-	error = -ENOMEM;
-	if (split.all == NULL || chosen == NULL)
-		goto out;
-	error = qoi_member_fill(team->context, &fresh);
-	if (error != 0)
-		goto out;
-	split.own.nonce = fresh.nonce;
-	error = split_gather(team, &split);
-	if (error != 0)
-		goto out;
-	if (color < 0)
-		*team_out = NULL;
+	if (team == NULL)
+		return qoi_fail(-EINVAL, "qo_team_split: team is NULL");
+	sequence = team->sequence++;
+	if (team_out == NULL)
+		error = qoi_fail(-EINVAL, "qo_team_split: team_out is NULL");
 	else
-		error = color_build(team, chosen,
-				    color_gather(team, split.all, color, chosen),
-				    team_out);
-out:
-	free(chosen);
-	free(split.all);
+		error = qoi_member_fill(team->context, &fresh);
+	if (error == 0)
+		error = room_alloc(&room, team->count);
+	if (error != 0)
+		return qoi_exchange_refuse(team, QOI_CONTROL_SPLIT, sequence,
+					   error);
+	split.own.nonce = fresh.nonce;
+	split.all = room.all;
+	error = split_gather(team, sequence, &split);
+	if (error == 0 && color < 0)
+		*team_out = NULL;
+	else if (error == 0)
+		error = color_build(team, room.chosen,
+				    color_gather(team, room.all, color,
+						 room.chosen),
+				    room.members, team_out);
+	room_free(&room);
 	return error;
 }

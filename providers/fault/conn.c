@@ -175,6 +175,8 @@ uint32_t qo_fault_conns_poll(struct fault_endpoint *endpoint)
 			set_fate(conn, -ECONNRESET);
 		if (conn->tell_polls > 0)
 			tell_peer(endpoint, conn);
+		if (conn->retry_polls > 0)
+			conn->retry_polls--;
 		if (!conn->lost && qoi_observe64(word) != 0) {
 			conn->lost = 1;
 			qo_fault_queue_discard(endpoint, conn);
@@ -193,7 +195,6 @@ void qo_fault_busy_update(struct fault_endpoint *endpoint)
 	     conn != NULL && !busy; conn = conn->next)
 		busy = conn->tell_polls > 0 || (conn->dropping && !conn->lost) ||
 		       (conn->lost && conn->public.fate == 0) ||
-		       /* What was refused may be tried again at once. */
-		       (conn->has_plan && !conn->lost);
+		       conn->retry_polls > 0;
 	qoi_publish32(&endpoint->busy, busy);
 }

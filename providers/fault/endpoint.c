@@ -152,6 +152,12 @@ static int fault_window_create(struct qo_endpoint *public, uint64_t bytes,
 	return 0;
 }
 
+static void fault_window_offered(struct qo_window *window)
+{
+	fault_of(window->endpoint)
+		->ops->window_offered(((struct fault_window *)window)->inner);
+}
+
 static void fault_window_destroy(struct qo_window *window)
 {
 	fault_of(window->endpoint)
@@ -234,6 +240,7 @@ static const struct qo_provider_ops fault_ops = {
 	.control_send = fault_control_send,
 	.control_recv = fault_control_recv,
 	.window_create = fault_window_create,
+	.window_offered = fault_window_offered,
 	.window_destroy = fault_window_destroy,
 	.remote_release = fault_remote_release,
 	.put = qo_fault_put,

@@ -64,11 +64,15 @@ struct fault_conn {
 	uint64_t floor; /* nothing is due before: who is delayed delays others */
 	struct qo_fault_fate plan; /* of the next put */
 	int has_plan;
+	uint32_t retry_polls; /* left in which a refused put may come again */
 	int dropping;	   /* a put was lost: so are those that follow */
 	uint64_t break_at; /* when that is noticed */
 	int lost;
 	uint32_t tell_polls; /* left to tell the peer */
 };
+
+/* Polls for which a refusal makes the endpoint busy: it is tried at once. */
+#define QO_FAULT_RETRY_POLLS 64
 
 struct fault_remote {
 	struct qo_remote public;

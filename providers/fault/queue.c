@@ -230,6 +230,7 @@ static int refuses(struct fault_endpoint *endpoint, struct fault_conn *conn,
 	if (conn->plan.refusals == 0)
 		return 0;
 	conn->plan.refusals--;
+	conn->retry_polls = QO_FAULT_RETRY_POLLS;
 	endpoint->stats.refused++;
 	return 1;
 }

@@ -41,7 +41,8 @@ static int check(const struct qo_shm_control *header,
 	return header->magic == QO_SHM_MAGIC_CONTROL &&
 	       bytes == sizeof(*header) + header->data_bytes &&
 	       header->window_count <= 1 &&
-	       packet->fd_count == header->window_count &&
+	       (packet->fd_count == header->window_count ||
+		(packet->fds_lost && header->window_count == 1)) &&
 	       (header->window_count == 0 || header->window_bytes > 0);
 }
 

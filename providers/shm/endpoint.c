@@ -268,6 +268,7 @@ static const struct qo_provider_ops shm_ops = {
 	.control_send = qo_shm_control_send,
 	.control_recv = qo_shm_control_recv,
 	.window_create = qo_shm_window_create,
+	.window_offered = qo_shm_window_offered,
 	.window_destroy = qo_shm_window_destroy,
 	.remote_release = qo_shm_remote_release,
 	.put = shm_put,

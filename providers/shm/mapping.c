@@ -87,6 +87,11 @@ int qo_shm_mapping_attach(const struct qo_shm_window_id *id, int local, int fd,
 	return 0;
 }
 
+void qo_shm_mapping_conceal(struct qo_shm_mapping *mapping)
+{
+	qoi_segment_close_fd(&mapping->segment);
+}
+
 void qo_shm_mapping_put(struct qo_shm_mapping *mapping)
 {
 	uint32_t refs;

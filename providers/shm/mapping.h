@@ -35,6 +35,8 @@ int qo_shm_mapping_create(const struct qo_shm_window_id *id, const char *label,
 int qo_shm_mapping_attach(const struct qo_shm_window_id *id, int local, int fd,
 			  uint64_t bytes, struct qo_shm_mapping **mapping_out);
 
+/* Nobody else will be given it: its descriptor goes, the memory stays. */
+void qo_shm_mapping_conceal(struct qo_shm_mapping *mapping);
 /* The last one unmaps. */
 void qo_shm_mapping_put(struct qo_shm_mapping *mapping);
 /* For the owner: nobody can find it any more, then as above. */

@@ -161,6 +161,7 @@ struct qo_shm_window {
 
 int qo_shm_window_create(struct qo_endpoint *endpoint, uint64_t bytes,
 			 struct qo_window **window_out);
+void qo_shm_window_offered(struct qo_window *window);
 void qo_shm_window_destroy(struct qo_window *window);
 /* Takes the message's descriptor. */
 int qo_shm_remote_open(struct qo_shm_conn *conn, struct qoi_message *message,

@@ -203,7 +203,11 @@ int qo_shm_socket_recv(int fd, struct qo_shm_packet *packet, size_t *bytes_out)
 		return qoi_fail(-EIO, "shm: recvmsg: %m");
 	}
 	collect_fds(&message, packet);
-	if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+	/* None of them arrives when this process has no descriptor left. */
+	packet->fds_lost = (message.msg_flags & MSG_CTRUNC) != 0 &&
+			   packet->fd_count == 0;
+	if ((message.msg_flags & MSG_TRUNC) != 0 ||
+	    ((message.msg_flags & MSG_CTRUNC) != 0 && !packet->fds_lost)) {
 		qo_shm_packet_close(packet);
 		return -EBADMSG;
 	}

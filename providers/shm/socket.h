@@ -19,6 +19,7 @@ struct qo_shm_packet {
 	struct iovec parts[2];
 	int fds[QO_SHM_FDS_MAX];
 	uint32_t fd_count;
+	uint32_t fds_lost; /* 1: came with descriptors, no room for them here */
 };
 
 /* Failures to open one are told by their callers, with errno as it is. */

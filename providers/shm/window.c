@@ -35,6 +35,11 @@ int qo_shm_window_create(struct qo_endpoint *endpoint, uint64_t bytes,
 	return 0;
 }
 
+void qo_shm_window_offered(struct qo_window *window)
+{
+	qo_shm_mapping_conceal(((struct qo_shm_window *)window)->mapping);
+}
+
 void qo_shm_window_destroy(struct qo_window *window)
 {
 	qo_shm_mapping_retire(((struct qo_shm_window *)window)->mapping);
@@ -56,6 +61,11 @@ int qo_shm_remote_open(struct qo_shm_conn *conn, struct qoi_message *message,
 
 	if (remote == NULL)
 		return qoi_fail(-ENOMEM, "shm: no memory for a window");
+	if (fd < 0 && !conn->local) {
+		free(remote);
+		return qoi_fail(-ENOMEM, "shm: no descriptor left to take a "
+				"peer's window: raise `ulimit -n`");
+	}
 	memcpy(id.endpoint, conn->peer_id, sizeof(id.endpoint));
 	id.index = message->window_index;
 	message->fd = -1;
