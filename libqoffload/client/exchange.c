@@ -8,10 +8,12 @@
 #include "libqoffload/base/clock.h"
 #include "libqoffload/base/error.h"
 
+#define VERDICT_TEXT_BYTES 504
+
 struct verdict {
 	int32_t error;
-	uint32_t reserved;
-	char text[248];
+	uint32_t secondhand; /* 1: it only heard of another rank's */
+	char text[VERDICT_TEXT_BYTES];
 };
 
 int64_t qoi_team_deadline(const struct qo_team *team)
@@ -56,11 +58,12 @@ static int send_all(const struct qoi_exchange *exchange, int64_t deadline)
 	return first;
 }
 
-static int refused(const struct qo_team *team, uint32_t rank, uint32_t sequence,
+static int refused(struct qo_team *team, uint32_t rank, uint32_t sequence,
 		   const void *data)
 {
 	struct qoi_refusal refusal;
 
+	team->secondhand = 1;
 	memcpy(&refusal, data, sizeof(refusal));
 	if (refusal.error >= 0)
 		return qoi_fail(-EBADMSG, "rank %u sent a refusal without an "
@@ -97,8 +100,10 @@ int qoi_exchange_run(const struct qoi_exchange *exchange)
 {
 	struct qo_team *team = exchange->team;
 	int64_t deadline = qoi_team_deadline(team);
-	int first = send_all(exchange, deadline);
+	int first;
 
+	team->secondhand = 0;
+	first = send_all(exchange, deadline);
 	for (uint32_t i = 1; i < team->count; i++) {
 		uint32_t rank = (team->rank + team->count - i) % team->count;
 		int error = recv_one(exchange, rank, deadline);
@@ -127,10 +132,31 @@ static const void *verdict_message(void *arg, uint32_t rank, size_t *bytes_out)
 	return &verdicts->own;
 }
 
+/* Whether one says more about the cause than another. */
+static int verdict_outranks(const struct verdict *verdict, uint32_t rank,
+			    const struct verdicts *verdicts)
+{
+	if (verdict->error >= 0)
+		return 0;
+	if (verdicts->worst_rank == UINT32_MAX ||
+	    verdict->secondhand < verdicts->worst.secondhand)
+		return 1;
+	return verdict->secondhand == verdicts->worst.secondhand &&
+	       rank < verdicts->worst_rank;
+}
+
+static void verdict_weigh(struct verdicts *verdicts,
+			  const struct verdict *verdict, uint32_t rank)
+{
+	if (!verdict_outranks(verdict, rank, verdicts))
+		return;
+	verdicts->worst = *verdict;
+	verdicts->worst_rank = rank;
+}
+
 static int verdict_take(void *arg, uint32_t rank, const void *data,
 			size_t bytes, struct qo_remote *remote)
 {
-	struct verdicts *verdicts = arg;
 	struct verdict verdict;
 
 	(void)remote;
@@ -138,18 +164,20 @@ static int verdict_take(void *arg, uint32_t rank, const void *data,
 		return qoi_fail(-EBADMSG, "rank %u sent a verdict of %zu bytes",
 				rank, bytes);
 	memcpy(&verdict, data, sizeof(verdict));
+	verdict.secondhand = verdict.secondhand != 0;
 	verdict.text[sizeof(verdict.text) - 1] = '\0';
-	if (verdict.error >= 0 || rank > verdicts->worst_rank)
-		return 0;
-	verdicts->worst = verdict;
-	verdicts->worst_rank = rank;
+	verdict_weigh(arg, &verdict, rank);
 	return 0;
 }
 
-int qoi_exchange_verdict(struct qo_team *team, uint32_t sequence, int error)
+/* text: what this rank has to say of its error. */
+static int verdict_run(struct qo_team *team, uint32_t sequence, int error,
+		       uint32_t secondhand, const char *text)
 {
-	struct verdicts verdicts = { .own = { .error = error },
-				     .worst_rank = UINT32_MAX };
+	struct verdicts verdicts = {
+		.own = { .error = error, .secondhand = secondhand },
+		.worst_rank = UINT32_MAX,
+	};
 	struct qoi_exchange exchange = {
 		.team = team,
 		.kind = QOI_CONTROL_VERDICT,
@@ -160,18 +188,20 @@ int qoi_exchange_verdict(struct qo_team *team, uint32_t sequence, int error)
 	};
 	int failed;
 
-	if (error != 0) {
+	if (error != 0)
 		snprintf(verdicts.own.text, sizeof(verdicts.own.text), "%s",
-			 qo_error_detail());
-		verdicts.worst = verdicts.own;
-		verdicts.worst_rank = team->rank;
-	}
+			 text);
+	verdict_weigh(&verdicts, &verdicts.own, team->rank);
 	failed = qoi_exchange_run(&exchange);
 	if (verdicts.worst_rank == UINT32_MAX)
 		return failed;
-	if (verdicts.worst_rank == team->rank)
-		return error;
 	return qoi_fail(verdicts.worst.error, "%s", verdicts.worst.text);
+}
+
+int qoi_exchange_verdict(struct qo_team *team, uint32_t sequence, int error)
+{
+	return verdict_run(team, sequence, error, team->secondhand,
+			   qo_error_detail());
 }
 
 static const void *refusal_message(void *arg, uint32_t rank, size_t *bytes_out)
@@ -207,6 +237,10 @@ int qoi_exchange_refuse(struct qo_team *team, uint32_t kind, uint32_t sequence,
 		.take = refusal_take,
 	};
 
+	char text[VERDICT_TEXT_BYTES];
+
+	/* What others say meanwhile would hide it. */
+	snprintf(text, sizeof(text), "%s", qo_error_detail());
 	qoi_exchange_run(&exchange);
-	return qoi_exchange_verdict(team, sequence, error);
+	return verdict_run(team, sequence, error, 0, text);
 }

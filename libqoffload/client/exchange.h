@@ -42,8 +42,9 @@ int qoi_exchange_run(const struct qoi_exchange *exchange);
 
 /*
  * Tells all ranks how it went here, with this thread's error detail, and
- * hears how it went there.  Returns 0 when it went well everywhere, else the
- * error of the lowest rank that has one, told on every rank.
+ * hears how it went there.  Returns 0 when it went well everywhere, else an
+ * error of one rank, told alike on all of them: that of the lowest rank that
+ * found something itself, before those that only heard of it.
  */
 int qoi_exchange_verdict(struct qo_team *team, uint32_t sequence, int error);
 

@@ -46,6 +46,7 @@ struct qo_team {
 	struct qoi_member *members; /* by rank.  Owner: the team */
 	uint32_t sequence; /* of the next collective call; caller serialises */
 	void *control; /* QO_CONTROL_BYTES_MAX, for what arrives.  Owner: team */
+	uint32_t secondhand; /* 1: in the last exchange a rank refused */
 	uint32_t held;	   /* operations and meshes of it; atomic */
 	uint32_t ranks_here;
 	uint32_t oversubscribed;

@@ -23,7 +23,7 @@ struct edge_note {
 };
 
 struct note_list {
-	int32_t error;
+	uint32_t reserved;
 	uint32_t count;
 	struct edge_note notes[];
 };
@@ -38,7 +38,6 @@ struct plan {
 	const struct qo_edge *edges;
 	uint64_t *offsets; /* by edge, of the own end in the own window */
 	struct note_list *list; /* being told */
-	int local_error;
 };
 
 static void edge_set(struct qo_mesh *mesh, const struct qo_edge *from,
@@ -156,19 +155,14 @@ static const void *plan_message(void *arg, uint32_t rank, size_t *bytes_out)
 	struct plan *plan = arg;
 	struct note_list *list = plan->list;
 
+	list->reserved = 0;
 	list->count = 0;
-	list->error = plan->local_error;
-	for (uint32_t i = 0; list->error == 0 && i < plan->mesh->edge_count;
-	     i++) {
+	for (uint32_t i = 0; i < plan->mesh->edge_count; i++) {
 		const struct qo_edge *edge = &plan->edges[i];
 
 		if (plan->mesh->edges[i].roles == 0 ||
 		    plan->mesh->edges[i].peer != rank)
 			continue;
-		if (list->count == NOTES_MAX) {
-			list->error = -EMSGSIZE;
-			break;
-		}
 		list->notes[list->count++] = (struct edge_note){
 			edge->source,	 edge->destination, edge->tag,
 			edge->slot_bytes, edge->depth,	     0,
@@ -269,13 +263,6 @@ static int plan_take(void *arg, uint32_t rank, const void *data, size_t bytes,
 	    bytes != sizeof(*list) + list->count * sizeof(list->notes[0]))
 		return qoi_fail(-EBADMSG, "rank %u sent an impossible list of "
 				"edges", rank);
-	if (plan->local_error != 0)
-		return plan->local_error;
-	if (list->error != 0)
-		return qoi_fail(list->error, "rank %u cannot take part in "
-				"collective call %u: %s", rank,
-				plan->mesh->sequence,
-				qo_error_string(list->error));
 	for (uint32_t i = 0; i < list->count; i++) {
 		int error = note_match(plan, rank, &list->notes[i]);
 
@@ -366,6 +353,24 @@ static int mesh_alloc(struct qo_team *team, uint32_t sequence, size_t count,
 	return 0;
 }
 
+/* All edges to one peer are told in one message. */
+static int edges_count(const struct plan *plan)
+{
+	for (uint32_t rank = 0; rank < plan->team->count; rank++) {
+		uint64_t shared = 0;
+
+		for (uint32_t i = 0; i < plan->mesh->edge_count; i++)
+			shared += plan->mesh->edges[i].roles != 0 &&
+				  plan->mesh->edges[i].peer == rank;
+		if (shared > NOTES_MAX)
+			return qoi_fail(-EINVAL, "%llu edges between ranks %u "
+					"and %u, at most %zu",
+					(unsigned long long)shared,
+					plan->team->rank, rank, NOTES_MAX);
+	}
+	return 0;
+}
+
 static int prepare(struct plan *plan, size_t count)
 {
 	struct qo_mesh *mesh = plan->mesh;
@@ -374,6 +379,8 @@ static int prepare(struct plan *plan, size_t count)
 	for (uint32_t i = 0; i < count; i++)
 		edge_set(mesh, &plan->edges[i], i, plan->team->rank);
 	error = qoi_edges_check(plan->team, plan->edges, count);
+	if (error == 0)
+		error = edges_count(plan);
 	if (error == 0)
 		error = rounds_make(mesh);
 	if (error == 0)
@@ -394,8 +401,6 @@ static int agree(struct plan *plan)
 	};
 	int error = qoi_exchange_run(&exchange);
 
-	if (plan->local_error != 0)
-		error = plan->local_error;
 	if (error == 0)
 		error = edges_tied(plan);
 	return qoi_exchange_verdict(plan->team, plan->mesh->sequence, error);
@@ -445,8 +450,12 @@ int qo_mesh_create(qo_team_t team, const struct qo_edge *edges, size_t count,
 	if (error != 0)
 		return qoi_exchange_refuse(team, QOI_CONTROL_MESH, sequence,
 					   error);
-	plan.local_error = prepare(&plan, count);
-	error = agree(&plan);
+	error = prepare(&plan, count);
+	if (error != 0)
+		error = qoi_exchange_refuse(team, QOI_CONTROL_MESH, sequence,
+					    error);
+	else
+		error = agree(&plan);
 	if (error == 0) {
 		qoi_add32(&team->held, 1);
 		*mesh_out = plan.mesh;

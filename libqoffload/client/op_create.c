@@ -30,7 +30,6 @@ struct plan {
 	struct qo_team *team;
 	struct qoi_coll *coll;
 	struct peer_plan *peers; /* by rank */
-	int local_error;
 };
 
 static const char *algorithm_wanted(const struct qoi_config *config,
@@ -179,11 +178,9 @@ static int window_make(struct plan *plan)
 static const void *plan_message(void *arg, uint32_t rank, size_t *bytes_out)
 {
 	struct plan *plan = arg;
-	struct qoi_descriptor *own = &plan->peers[rank].own;
 
-	own->error = plan->local_error;
-	*bytes_out = sizeof(*own);
-	return own;
+	*bytes_out = sizeof(plan->peers[rank].own);
+	return &plan->peers[rank].own;
 }
 
 static int plan_take(void *arg, uint32_t rank, const void *data, size_t bytes,
@@ -197,8 +194,6 @@ static int plan_take(void *arg, uint32_t rank, const void *data, size_t bytes,
 		return qoi_fail(-EBADMSG, "rank %u sent a descriptor of %zu "
 				"bytes", rank, bytes);
 	memcpy(&peer->peer, data, sizeof(peer->peer));
-	if (plan->local_error != 0)
-		return plan->local_error;
 	return qoi_descriptor_compare(&peer->own, plan->team->rank, &peer->peer,
 				      rank, plan->team->id, plan->op->sequence);
 }
@@ -348,8 +343,6 @@ static int agree(struct plan *plan)
 	};
 	int error = qoi_exchange_run(&exchange);
 
-	if (plan->local_error != 0)
-		error = plan->local_error;
 	if (error == 0)
 		error = channels_make(plan);
 	if (error == 0)
@@ -374,20 +367,23 @@ static int plan_alloc(struct plan *plan, uint32_t sequence)
 int qoi_op_create(struct qo_team *team, struct qoi_coll *coll, const void *send,
 		  void *recv, int local_error, struct qo_op **op_out)
 {
-	struct plan plan = { .team = team, .coll = coll,
-			     .local_error = local_error };
+	struct plan plan = { .team = team, .coll = coll };
 	uint32_t sequence = team->sequence++;
-	int error;
+	int error = local_error;
 
 	coll->rank = team->rank;
 	coll->count = team->count;
-	error = plan_alloc(&plan, sequence);
+	if (error == 0)
+		error = plan_alloc(&plan, sequence);
 	if (error != 0)
 		return qoi_exchange_refuse(team, QOI_CONTROL_OP, sequence,
 					   error);
-	if (plan.local_error == 0)
-		plan.local_error = prepare(&plan);
-	error = agree(&plan);
+	error = prepare(&plan);
+	if (error != 0)
+		error = qoi_exchange_refuse(team, QOI_CONTROL_OP, sequence,
+					    error);
+	else
+		error = agree(&plan);
 	if (error != 0) {
 		op_free(plan.op);
 		goto out;

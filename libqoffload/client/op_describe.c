@@ -76,10 +76,6 @@ int qoi_descriptor_compare(const struct qoi_descriptor *own, uint32_t own_rank,
 	char ours[96];
 	char theirs[96];
 
-	if (peer->error != 0)
-		return qoi_fail(peer->error, "rank %u cannot take part in "
-				"collective call %u: %s", peer_rank, sequence,
-				qo_error_string(peer->error));
 	if (!same(own, peer)) {
 		describe(own, ours, sizeof(ours));
 		describe(peer, theirs, sizeof(theirs));

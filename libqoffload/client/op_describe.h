@@ -7,12 +7,12 @@
 #include "libqoffload/coll/schedule.h"
 
 struct qoi_descriptor {
-	int32_t error; /* this rank can't take part: why */
 	uint32_t kind;
 	int32_t type;
 	int32_t reduce;
 	uint32_t root;
 	uint32_t count; /* ranks */
+	uint32_t reserved;
 	uint64_t elements; /* of kinds where all ranks give the same; else 0 */
 	uint64_t to_you;   /* v: elements that this rank sends to the reader */
 	uint64_t from_you; /* v: elements that it expects from the reader */
@@ -29,7 +29,7 @@ void qoi_descriptor_fill(struct qoi_descriptor *descriptor,
 
 /*
  * Whether two ranks mean the same operation.
- * Returns 0; -EPROTO naming both sides; or why the peer could not take part.
+ * Returns 0, or -EPROTO naming both sides.
  */
 int qoi_descriptor_compare(const struct qoi_descriptor *own, uint32_t own_rank,
 			   const struct qoi_descriptor *peer,
