@@ -42,20 +42,37 @@ const char *qo_error_detail(void)
 	return detail_text;
 }
 
+/* Not straight into the detail: it may be one of the arguments. */
+static void keep(const char *fmt, va_list args)
+{
+	char text[QOI_ERROR_DETAIL_BYTES];
+
+	vsnprintf(text, sizeof(text), fmt, args);
+	snprintf(detail_text, sizeof(detail_text), "%s", text);
+}
+
+void qoi_error_keep(const char *fmt, ...)
+{
+	int saved_errno = errno;
+	va_list args;
+
+	va_start(args, fmt);
+	keep(fmt, args);
+	va_end(args);
+	errno = saved_errno;
+}
+
 void qoi_error_record(int code, const char *fmt, ...)
 {
 	int saved_errno = errno;
-	char text[QOI_ERROR_DETAIL_BYTES];
 	va_list args;
 
 	assert(code < 0);
 	(void)code; /* without assertions */
 	va_start(args, fmt);
-	/* Not straight into the detail: it may be one of the arguments. */
-	vsnprintf(text, sizeof(text), fmt, args);
+	keep(fmt, args);
 	va_end(args);
-	snprintf(detail_text, sizeof(detail_text), "%s", text);
-	qoi_log_error("%s", text);
+	qoi_log_error("%s", detail_text);
 	errno = saved_errno;
 }
 

@@ -23,6 +23,19 @@
 		qoi_fail_code_;                                                \
 	})
 
+/*
+ * As qoi_fail(), but not logged: for what a program may run into again and
+ * again, such as a test of a stale request.
+ */
+#define qoi_answer(code, ...)                                                  \
+	({                                                                     \
+		const int qoi_answer_code_ = (code);                           \
+		qoi_error_keep(__VA_ARGS__);                                   \
+		qoi_answer_code_;                                              \
+	})
+
+/* What qoi_answer() does, without giving the code back. */
+void qoi_error_keep(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* What qoi_fail() does, without giving the code back. */
 void qoi_error_record(int code, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

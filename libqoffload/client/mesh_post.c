@@ -253,7 +253,7 @@ int qo_mesh_arrived(qo_request_t request, uint32_t edge,
 	struct qo_mesh *mesh = mesh_of(request, &round);
 
 	if (mesh == NULL)
-		return qoi_fail(-EBADF, "qo_mesh_arrived: stale request");
+		return qoi_answer(-EBADF, "qo_mesh_arrived: stale request");
 	if (!mesh->agent->threaded)
 		qoi_agent_try_cycle(mesh->agent);
 	if (edge == QO_ANY_EDGE)
@@ -299,12 +299,12 @@ int qo_mesh_release(qo_request_t handle)
 	struct qoi_request *request;
 
 	if (mesh == NULL)
-		return qoi_fail(-EBADF, "qo_mesh_release: stale request");
+		return qoi_answer(-EBADF, "qo_mesh_release: stale request");
 	request = round->request;
 	if (qoi_request_pending(request)) {
 		qoi_reader_move(request, qoi_request_generation(request));
 		if (qoi_request_pending(request))
-			return qoi_fail(-EBUSY, "qo_mesh_release: round %llu "
+			return qoi_answer(-EBUSY, "qo_mesh_release: round %llu "
 					"is not complete: wait for it first",
 					(unsigned long long)round->round);
 	}

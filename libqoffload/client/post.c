@@ -36,16 +36,16 @@ int qo_post(qo_op_t op, qo_request_t *request_out)
 	int error;
 
 	if (op == NULL || request_out == NULL)
-		return qoi_fail(-EBADF, "qo_post: op or request_out is NULL");
+		return qoi_answer(-EBADF, "qo_post: op or request_out is NULL");
 	qoi_work_lock(&op->work);
 	error = start(op);
 	needs_agent = qoi_op_needs_agent(op);
 	qoi_work_unlock(&op->work);
 	if (error == -EBUSY)
-		return qoi_fail(error, "qo_post: the request before is not "
+		return qoi_answer(error, "qo_post: the request before is not "
 				"complete: wait for it first");
 	if (error != 0)
-		return qoi_fail(error, "qo_post: the operation failed before: "
+		return qoi_answer(error, "qo_post: the operation failed before: "
 				"%s: rank %u", qo_error_string(error),
 				op->exec.error_rank);
 	if (needs_agent)

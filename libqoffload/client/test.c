@@ -11,7 +11,7 @@
 
 static int __attribute__((noinline, cold)) not_a_request(void)
 {
-	return qoi_fail(-EBADF, "stale or unknown request");
+	return qoi_answer(-EBADF, "stale or unknown request");
 }
 
 /* Something seems to have arrived, or the agent is ours to run. */

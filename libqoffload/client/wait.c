@@ -235,7 +235,7 @@ int qo_wait(qo_request_t request, int64_t deadline_ns,
 	}
 	if (found == -ETIMEDOUT)
 		return found;
-	return qoi_fail(-EBADF, "qo_wait: stale or unknown request");
+	return qoi_answer(-EBADF, "qo_wait: stale or unknown request");
 }
 
 int qo_wait_any(const qo_request_t *requests, size_t count, int64_t deadline_ns,
