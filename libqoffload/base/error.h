@@ -27,12 +27,7 @@
  * As qoi_fail(), but not logged: for what a program may run into again and
  * again, such as a test of a stale request.
  */
-#define qoi_answer(code, ...)                                                  \
-	({                                                                     \
-		const int qoi_answer_code_ = (code);                           \
-		qoi_error_keep(__VA_ARGS__);                                   \
-		qoi_answer_code_;                                              \
-	})
+#define qoi_answer(code, ...) (qoi_error_keep(__VA_ARGS__), (code))
 
 /* What qoi_answer() does, without giving the code back. */
 void qoi_error_keep(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
