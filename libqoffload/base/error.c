@@ -43,7 +43,8 @@ const char *qo_error_detail(void)
 }
 
 /* Not straight into the detail: it may be one of the arguments. */
-static void keep(const char *fmt, va_list args)
+static void __attribute__((format(printf, 1, 0)))
+keep(const char *fmt, va_list args)
 {
 	char text[QOI_ERROR_DETAIL_BYTES];
 
