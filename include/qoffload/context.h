@@ -70,10 +70,10 @@ int qo_init(const struct qo_init_params *params, qo_context_t *context_out);
 /*
  * Ends a context: waits, up to QO_FINI_TIMEOUT, until nothing that a peer
  * still needs of this rank is under way, says good-bye to the peers, stops
- * the agent and frees the context.  Destroy operations, meshes and teams
- * first: what remains is reported, is not freed, and must not be used again.
- * Returns: 0; -EBADF not a context; -EBUSY something was left over (the
- *   context is gone nevertheless).
+ * the agent and frees all.  Destroy operations, meshes and teams first: what
+ * remains is reported and freed, and its handles must not be used again.
+ * Returns: 0; -EBADF not a context; -EBUSY something was left over (all is
+ *   freed nevertheless).
  * Blocks: at most QO_FINI_TIMEOUT.  Threads: none may use the context.
  * Since: 0.1
  */

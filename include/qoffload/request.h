@@ -10,9 +10,8 @@ extern "C" {
 
 /*
  * Starts an operation: one request at a time per operation.
- * Returns: 0; -EBUSY the request before is not complete; -EBADF; -ECONNRESET
- *   or -EPIPE a rank of the team is gone; or, from then on, the error with
- *   which a request of this operation failed.
+ * Returns: 0; -EBUSY the request before is not complete; -EBADF; or, once a
+ *   request of this operation has failed, its error.
  * Blocks: no.  Allocates nothing.
  * Threads: calls on one operation are serialised by the caller.
  * Owns: the handle needs no freeing; it is stale (-EBADF) from the next post

@@ -10,6 +10,8 @@ libqoffload_core_la_SOURCES += \
 	libqoffload/agent/exec.h \
 	libqoffload/agent/mesh.c \
 	libqoffload/agent/mesh.h \
+	libqoffload/agent/object.c \
+	libqoffload/agent/object.h \
 	libqoffload/agent/op.c \
 	libqoffload/agent/op.h \
 	libqoffload/agent/request.c \

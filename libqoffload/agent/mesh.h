@@ -6,6 +6,7 @@
 #include <qoffload/mesh.h>
 
 #include "libqoffload/agent/agent.h"
+#include "libqoffload/agent/object.h"
 
 #define QOI_EDGE_IN 1u	/* ends here */
 #define QOI_EDGE_OUT 2u /* starts here; both: to oneself */
@@ -43,6 +44,7 @@ struct qoi_round {
 
 struct qo_mesh {
 	struct qoi_work work; /* first: movers know the mesh by it */
+	struct qoi_object object; /* among what the context frees at its end */
 	struct qoi_agent *agent; /* owner: the context */
 	struct qo_team *team;	 /* owner: the user; held by the mesh */
 	struct qo_window *window; /* owner: the mesh */

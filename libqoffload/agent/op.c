@@ -44,6 +44,20 @@ int qoi_op_needs_agent(const struct qo_op *op)
 	return qoi_request_pending(op->request) && !op->request->arrivals;
 }
 
+void qoi_op_fail_orphan(struct qo_op *op)
+{
+	int fate;
+
+	if (!qoi_request_pending(op->request) ||
+	    qoi_exec_fate(&op->exec) == 0)
+		return;
+	fate = qoi_exec_orphaned(&op->exec);
+	if (fate == 0)
+		return;
+	op->exec.error = fate;
+	qoi_request_finish(op->request, fate, (int32_t)op->exec.error_rank);
+}
+
 static int op_advance(struct qoi_work *work, struct qoi_budget *budget)
 {
 	struct qo_op *op = (struct qo_op *)work;
@@ -51,6 +65,8 @@ static int op_advance(struct qoi_work *work, struct qoi_budget *budget)
 
 	if (qoi_request_pending(op->request))
 		qoi_op_move(op, budget);
+	if (budget->in_cycle)
+		qoi_op_fail_orphan(op);
 	if (!op->work.readable && budget->in_cycle)
 		owes = credits_flush(op);
 	return owes || qoi_op_needs_agent(op);
@@ -63,17 +79,9 @@ static void op_peer_gone(struct qoi_work *work)
 		.bytes = QOI_BUDGET_AGENT_BYTES,
 		.in_cycle = 1,
 	};
-	int fate;
 
-	/* What had arrived before the loss still counts. */
 	qoi_op_move(op, &budget);
-	if (!qoi_request_pending(op->request))
-		return;
-	fate = qoi_exec_orphaned(&op->exec);
-	if (fate == 0)
-		return;
-	op->exec.error = fate;
-	qoi_request_finish(op->request, fate, (int32_t)op->exec.error_rank);
+	qoi_op_fail_orphan(op);
 }
 
 static void op_read(struct qoi_work *work, struct qoi_request *request,

@@ -5,9 +5,11 @@
 
 #include "libqoffload/agent/agent.h"
 #include "libqoffload/agent/exec.h"
+#include "libqoffload/agent/object.h"
 
 struct qo_op {
 	struct qoi_work work; /* first: movers know the op by it */
+	struct qoi_object object; /* among what the context frees at its end */
 	struct qoi_exec exec;
 	struct qoi_request *request; /* owner: the table; taken by the op */
 	struct qoi_agent *agent;     /* owner: the context */
@@ -27,6 +29,12 @@ extern const struct qoi_work_ops qoi_op_work_ops;
  * and shows where a test must look otherwise.
  */
 void qoi_op_move(struct qo_op *op, struct qoi_budget *budget);
+
+/*
+ * After a move that did not finish it: fails it when a rank that it needs is
+ * gone.  What had arrived before the loss was taken by the move.
+ */
+void qoi_op_fail_orphan(struct qo_op *op);
 
 /* After a move that did not finish it: 1 when an agent must go on. */
 int qoi_op_needs_agent(const struct qo_op *op);

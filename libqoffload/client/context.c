@@ -99,6 +99,7 @@ int qo_init(const struct qo_init_params *params, qo_context_t *context_out)
 	if (context == NULL)
 		return qoi_fail(-ENOMEM, "no memory for a context");
 	memset(context, 0, sizeof(*context));
+	qoi_objects_init(&context->objects);
 	error = settings_read(params, &context->config);
 	if (error != 0)
 		goto err_free;
@@ -138,7 +139,7 @@ static int agent_drain(struct qo_context *context)
 int qo_fini(qo_context_t context)
 {
 	struct qoi_agent *agent;
-	uint64_t left;
+	unsigned left;
 	int error = 0;
 
 	if (!qoi_context_live(context))
@@ -149,15 +150,14 @@ int qo_fini(qo_context_t context)
 			     "QO_FINI_TIMEOUT: wait for them before qo_fini()");
 		error = -EBUSY;
 	}
-	left = qoi_request_used(context->number);
-	if (left != 0 || qoi_observe32(&context->teams) != 0) {
-		qoi_log_warn("fini: %llu requests, %u teams were not destroyed",
-			     (unsigned long long)left,
-			     qoi_observe32(&context->teams));
-		error = -EBUSY;
-	}
 	context->magic = 0;
 	qoi_agent_thread_stop(agent);
+	left = qoi_objects_fini(&context->objects);
+	if (left != 0) {
+		qoi_log_warn("fini: %u teams, operations or meshes were not "
+			     "destroyed before", left);
+		error = -EBUSY;
+	}
 	qoi_request_table_close(context->number);
 	qoi_agent_close(agent);
 	endpoints_close(agent);

@@ -6,6 +6,7 @@
 #include <qoffload/qoffload.h>
 
 #include "libqoffload/agent/agent.h"
+#include "libqoffload/agent/object.h"
 
 #define QOI_CONTEXT_MAGIC UINT64_C(0x514f434f4e545854)
 #define QOI_MEMBER_ENDPOINTS 4
@@ -16,7 +17,7 @@ struct qo_context {
 	struct qoi_topology *topology; /* owner: the context */
 	struct qoi_agent agent;
 	uint32_t number; /* of its request table */
-	uint32_t teams;	 /* that live; changed atomically */
+	struct qoi_objects objects; /* teams, operations and meshes */
 };
 
 /* How one rank presents itself to a team; goes through the application. */
@@ -38,7 +39,8 @@ struct qoi_member {
 };
 
 struct qo_team {
-	struct qo_context *context; /* owner: the user; counted in teams */
+	struct qoi_object object; /* first; among the context's */
+	struct qo_context *context; /* owner: the user */
 	uint32_t rank;
 	uint32_t count;
 	uint64_t id;

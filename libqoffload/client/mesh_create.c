@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -324,6 +324,21 @@ static void mesh_free(struct qo_mesh *mesh)
 	free(mesh);
 }
 
+/* Off every list; then nobody knows it any more. */
+static void mesh_end(struct qo_mesh *mesh)
+{
+	qoi_agent_forget(mesh->agent, &mesh->work);
+	qoi_object_remove(&mesh->team->context->objects, &mesh->object);
+	qoi_sub32(&mesh->team->held, 1);
+	mesh_free(mesh);
+}
+
+static void mesh_left(struct qoi_object *object)
+{
+	mesh_end((struct qo_mesh *)((char *)object -
+				    offsetof(struct qo_mesh, object)));
+}
+
 static int mesh_alloc(struct qo_team *team, uint32_t sequence, size_t count,
 		      struct qo_mesh **mesh_out)
 {
@@ -458,6 +473,8 @@ int qo_mesh_create(qo_team_t team, const struct qo_edge *edges, size_t count,
 		error = agree(&plan);
 	if (error == 0) {
 		qoi_add32(&team->held, 1);
+		qoi_object_add(&team->context->objects, &plan.mesh->object,
+			       mesh_left);
 		*mesh_out = plan.mesh;
 	} else {
 		mesh_free(plan.mesh);
@@ -478,8 +495,6 @@ int qo_mesh_destroy(qo_mesh_t mesh)
 	qoi_work_unlock(&mesh->work);
 	if (owes)
 		return -EBUSY;
-	qoi_agent_forget(mesh->agent, &mesh->work);
-	qoi_sub32(&mesh->team->held, 1);
-	mesh_free(mesh);
+	mesh_end(mesh);
 	return 0;
 }

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -351,6 +352,20 @@ static int agree(struct plan *plan)
 	return qoi_exchange_verdict(plan->team, op->sequence, error);
 }
 
+/* Off every list; then nobody knows it any more. */
+static void op_end(struct qo_op *op)
+{
+	qoi_agent_forget(op->agent, &op->work);
+	qoi_object_remove(&op->team->context->objects, &op->object);
+	qoi_sub32(&op->team->held, 1);
+	op_free(op);
+}
+
+static void op_left(struct qoi_object *object)
+{
+	op_end((struct qo_op *)((char *)object - offsetof(struct qo_op, object)));
+}
+
 static int plan_alloc(struct plan *plan, uint32_t sequence)
 {
 	int error;
@@ -391,6 +406,7 @@ int qoi_op_create(struct qo_team *team, struct qoi_coll *coll, const void *send,
 	plan.op->exec.buffers[QOI_BUFFER_SEND] = (uint8_t *)(uintptr_t)send;
 	plan.op->exec.buffers[QOI_BUFFER_RECV] = recv;
 	qoi_add32(&team->held, 1);
+	qoi_object_add(&team->context->objects, &plan.op->object, op_left);
 	*op_out = plan.op;
 out:
 	free(plan.peers);
@@ -404,9 +420,7 @@ int qo_op_destroy(qo_op_t op)
 	if (qoi_request_pending(op->request))
 		return qoi_fail(-EBUSY, "qo_op_destroy: its request is not "
 				"complete: wait for it first");
-	qoi_agent_forget(op->agent, &op->work);
-	qoi_sub32(&op->team->held, 1);
-	op_free(op);
+	op_end(op);
 	return 0;
 }
 

@@ -12,7 +12,6 @@
 static int start(struct qo_op *op)
 {
 	struct qoi_budget budget = { .bytes = QOI_BUDGET_POST_BYTES };
-	int fate;
 
 	if (qoi_request_pending(op->request) && op->work.readable)
 		qoi_op_move(op, &budget);
@@ -20,13 +19,13 @@ static int start(struct qo_op *op)
 		return -EBUSY;
 	if (op->exec.error != 0)
 		return op->exec.error;
-	fate = qoi_exec_fate(&op->exec);
-	if (fate != 0)
-		return fate;
 	qoi_request_start(op->request, QO_NO_DEADLINE);
 	qoi_exec_start(&op->exec);
-	if (op->work.readable)
-		qoi_op_move(op, &budget);
+	if (!op->work.readable)
+		return 0;
+	qoi_op_move(op, &budget);
+	/* A loss before we were pending was told to nobody. */
+	qoi_op_fail_orphan(op);
 	return 0;
 }
 

@@ -177,11 +177,16 @@ void qoi_team_free(struct qo_team *team)
 		if (conn != NULL)
 			conn->endpoint->provider->ops->disconnect(conn);
 	}
-	qoi_sub32(&team->context->teams, 1);
+	qoi_object_remove(&team->context->objects, &team->object);
 	free(team->control);
 	free(team->members);
 	free(team->conns);
 	free(team);
+}
+
+static void team_left(struct qoi_object *object)
+{
+	qoi_team_free((struct qo_team *)object);
 }
 
 int qoi_team_build(struct qo_context *context, uint32_t rank, uint32_t count,
@@ -197,7 +202,7 @@ int qoi_team_build(struct qo_context *context, uint32_t rank, uint32_t count,
 	error = team_alloc(context, rank, count, members, &team);
 	if (error != 0)
 		return error;
-	qoi_add32(&context->teams, 1);
+	qoi_object_add(&context->objects, &team->object, team_left);
 	error = peers_connect(team);
 	if (error == 0)
 		error = qoi_exchange_verdict(team, team->sequence++, 0);

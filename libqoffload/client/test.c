@@ -27,7 +27,8 @@ look_closer(qo_request_t handle, struct qo_status *status_out,
 	     QOI_READER_ENDED) != 0)
 		qoi_agent_tell_waiters(request->agent);
 	word = qoi_completion_observe(&request->completion);
-	if (!qoi_completion_fits(word, handle))
+	/* Nobody's slot, which an invented handle may fit, has no work. */
+	if (!qoi_completion_fits(word, handle) || request->work == NULL)
 		return not_a_request();
 	qoi_completion_unpack(word, status_out);
 	return 0;

@@ -72,7 +72,8 @@ static int look_all(struct waiting *waiting, enum closeness closeness)
 		}
 		word = look(waiting, request, (uint32_t)(handle.id >> 32),
 			    closeness);
-		if (!qoi_completion_fits(word, handle))
+		/* Nobody's slot, which an invented handle fits, has no work. */
+		if (!qoi_completion_fits(word, handle) || request->work == NULL)
 			return -EBADF;
 		if (waiting->agent != NULL && waiting->agent != request->agent)
 			return -EINVAL;
