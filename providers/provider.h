@@ -31,14 +31,14 @@ struct qo_endpoint {
 };
 
 /* Flags of a connection. */
-#define QO_CONN_MAP (1u << 0)	     /* its windows are mapped here */
-#define QO_CONN_GET (1u << 1)	     /* I may get() from the peer */
+#define QO_CONN_MAP (1u << 0)	      /* its windows are mapped here */
+#define QO_CONN_GET (1u << 1)	      /* I may get() from the peer */
 #define QO_CONN_GET_BY_PEER (1u << 2) /* the peer may get() from me */
 
 struct qo_conn {
 	struct qo_endpoint *endpoint; /* owner: the context */
-	struct qoi_bell *peer_bell;   /* mapped, or NULL.  Owner: the provider */
-	uint32_t flags;		      /* QO_CONN_*, fixed after connect */
+	struct qoi_bell *peer_bell; /* mapped, or NULL.  Owner: the provider */
+	uint32_t flags;		    /* QO_CONN_*, fixed after connect */
 	/*
 	 * 0 alive; -EPIPE said good-bye; -ECONNRESET lost.  Written by poll()
 	 * alone, published; read by anyone with qoi_observe32().
@@ -183,7 +183,7 @@ struct qo_provider_ops {
 };
 
 struct qo_provider {
-	uint32_t abi; /* QO_PROVIDER_ABI */
+	uint32_t abi;  /* QO_PROVIDER_ABI */
 	uint32_t caps; /* QO_CAP_* */
 	const char *name;
 	const char *doc; /* one line */

@@ -20,8 +20,7 @@ int qoi_provider_adopt(const struct qo_provider *from, struct qo_provider *to,
  */
 #define QOI_ENDPOINTS_MAX 8
 int qoi_providers_open(const struct qoi_config *config,
-		       struct qo_endpoint **endpoints_out,
-		       uint32_t *count_out);
+		       struct qo_endpoint **endpoints_out, uint32_t *count_out);
 
 /* Calls fn for each provider built in; for qo_info. */
 void qoi_providers_visit(void (*fn)(const struct qo_provider *, void *arg),

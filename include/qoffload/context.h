@@ -21,7 +21,10 @@ struct qo_init_params {
 	 */
 	const char *const *settings;
 };
-#define QO_INIT_PARAMS_INIT { sizeof(struct qo_init_params), NULL }
+#define QO_INIT_PARAMS_INIT                                                    \
+	{                                                                      \
+		sizeof(struct qo_init_params), NULL                            \
+	}
 
 /* Kinds of agent (qo_agent_info.kind). */
 #define QO_AGENT_INLINE 1
@@ -29,29 +32,32 @@ struct qo_init_params {
 
 /* What an agent is and has done; set size before the call. */
 struct qo_agent_info {
-	size_t size;	 /* sizeof(struct qo_agent_info), set by the caller */
-	int32_t kind;	 /* QO_AGENT_* */
+	size_t size;  /* sizeof(struct qo_agent_info), set by the caller */
+	int32_t kind; /* QO_AGENT_* */
 	int32_t async_progress; /* 1: progresses without calls; 0: it does not */
-	int32_t cpu;	 /* core it is bound to, or -1 */
-	int32_t thread_id; /* kernel thread id, or -1 */
-	uint64_t duty_cycles; /* times round the loop since qo_init() */
-	uint64_t work_count; /* steps carried out */
-	uint64_t sleep_count; /* times it blocked */
-	uint64_t wake_count; /* times something rang its doorbell */
-	uint64_t cpu_ns; /* processor time that it used, ns */
-	uint64_t active_requests; /* requests it works on now */
-	uint64_t failed_requests; /* that ended QO_FAILED, since qo_init() */
-	uint64_t late_requests; /* that ended after their deadline */
+	int32_t cpu;		/* core it is bound to, or -1 */
+	int32_t thread_id;	/* kernel thread id, or -1 */
+	uint64_t duty_cycles;	/* times round the loop since qo_init() */
+	uint64_t work_count;	/* steps carried out */
+	uint64_t sleep_count;	/* times it blocked */
+	uint64_t wake_count;	/* times something rang its doorbell */
+	uint64_t cpu_ns;	/* processor time that it used, ns */
+	uint64_t active_requests;    /* requests it works on now */
+	uint64_t failed_requests;    /* that ended QO_FAILED, since qo_init() */
+	uint64_t late_requests;	     /* that ended after their deadline */
 	uint64_t request_slots_used; /* request slots taken now */
-	uint64_t request_slots;	 /* request slots there are */
-	char idle[16];	 /* idle strategy, e.g. "adaptive" */
+	uint64_t request_slots;	     /* request slots there are */
+	char idle[16];		     /* idle strategy, e.g. "adaptive" */
 	char allowed_cpus[128]; /* allowed set, as a list; may end in "..." */
-	char reason[128]; /* why it runs where it runs */
+	char reason[128];	/* why it runs where it runs */
 };
 #define QO_AGENT_INFO_INIT                                                     \
 	{                                                                      \
 		sizeof(struct qo_agent_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-			0, 0, 0, { 0 }, { 0 }, { 0 }                           \
+			0, 0, 0, { 0 }, { 0 },                                 \
+		{                                                              \
+			0                                                      \
+		}                                                              \
 	}
 
 /*

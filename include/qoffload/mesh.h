@@ -14,8 +14,8 @@ struct qo_edge {
 	uint32_t destination; /* team rank that they arrive at; may be source */
 	uint32_t tag;	      /* tells apart two edges of one ordered pair */
 	uint32_t slot_bytes;  /* longest seam, bytes; may be 0 */
-	uint32_t depth;	      /* rounds under way at once; a power of two, <= 64 */
-	uint32_t flags;	      /* 0 */
+	uint32_t depth; /* rounds under way at once; a power of two, <= 64 */
+	uint32_t flags; /* 0 */
 };
 
 /* The largest slot and the largest depth of an edge. */

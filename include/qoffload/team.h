@@ -37,10 +37,13 @@ struct qo_team_info {
 	uint32_t rank;	/* of this process in the team */
 	uint32_t count; /* ranks in the team */
 	uint64_t id;	/* equal on all ranks, unlike any other team's */
-	uint32_t ranks_here; /* ranks on this node */
+	uint32_t ranks_here;	 /* ranks on this node */
 	uint32_t oversubscribed; /* 1: more ranks here than cores for them */
 };
-#define QO_TEAM_INFO_INIT { sizeof(struct qo_team_info), 0, 0, 0, 0, 0 }
+#define QO_TEAM_INFO_INIT                                                      \
+	{                                                                      \
+		sizeof(struct qo_team_info), 0, 0, 0, 0, 0                     \
+	}
 
 /*
  * Makes a team of the ranks that take part in the out-of-band allgather.

@@ -70,7 +70,7 @@ struct qo_status {
 	int32_t state; /* QO_PENDING, QO_DONE or QO_FAILED */
 	int32_t error; /* 0, or why it failed: a negative errno */
 	/* Of a request that has ended; of a pending one they say nothing: */
-	int32_t rank;  /* team rank that the failure is about, or QO_RANK_NONE */
+	int32_t rank; /* team rank that the failure is about, or QO_RANK_NONE */
 	uint32_t flags; /* QO_STATUS_* */
 };
 

@@ -40,7 +40,7 @@ struct qoi_agent {
 	uint32_t endpoint_count;
 	uint32_t context_number; /* of the request table */
 	int threaded;
-	uint32_t crowded; /* 1: a team here has more ranks than cores */
+	uint32_t crowded;      /* 1: a team here has more ranks than cores */
 	struct qoi_bell *bell; /* the one that peers ring; never NULL */
 	struct qoi_bell private_bell; /* for a context that no peer can ring */
 
@@ -58,15 +58,15 @@ struct qoi_agent {
 	uint32_t command_lock; /* spin: a few stores long */
 	struct qoi_producer commands_in;
 	struct qoi_consumer commands_out;
-	void *command_slots;		 /* owner: the agent */
+	void *command_slots; /* owner: the agent */
 	uint64_t command_credit[QOI_CREDIT_BYTES / 8];
 
 	pthread_t thread;
 	int32_t thread_id;
-	uint32_t stop;	 /* published by the owner, observed by the thread */
+	uint32_t stop;	    /* published by the owner, observed by the thread */
 	uint32_t tid_known; /* publishes thread_id */
-	int wake_fd;	 /* own clients wake the agent by it */
-	uint32_t look;	 /* cycles until the next look at the endpoints */
+	int wake_fd;	    /* own clients wake the agent by it */
+	uint32_t look;	    /* cycles until the next look at the endpoints */
 	struct qoi_placement placement;
 	uint64_t failed_requests; /* counted by whoever finishes one */
 	uint64_t late_requests;

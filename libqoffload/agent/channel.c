@@ -22,14 +22,18 @@ static int places_check(const struct qoi_channel_params *params)
 	if (params->out_shape.slot_count != 0 &&
 	    !inside(params->peers.slots_offset,
 		    qoi_queue_bytes(&params->out_shape), remote->bytes))
-		return qoi_fail(-EBADMSG, "rank %u offers slots outside its "
-				"window", params->peer);
+		return qoi_fail(-EBADMSG,
+				"rank %u offers slots outside its "
+				"window",
+				params->peer);
 	if (params->in_shape.slot_count != 0 &&
-	    !inside(params->peers.credit_offset, QOI_CREDIT_BYTES,
-		    remote->bytes))
-		return qoi_fail(-EBADMSG, "rank %u offers a credit line "
-				"outside its window", params->peer);
-	if (((params->peers.slots_offset | params->peers.credit_offset) & 15) != 0)
+	    !inside(params->peers.credit_offset, QOI_CREDIT_BYTES, remote->bytes))
+		return qoi_fail(-EBADMSG,
+				"rank %u offers a credit line "
+				"outside its window",
+				params->peer);
+	if (((params->peers.slots_offset | params->peers.credit_offset) & 15) !=
+	    0)
 		return qoi_fail(-EBADMSG, "rank %u offers a misaligned window",
 				params->peer);
 	return 0;
@@ -42,17 +46,17 @@ static void init_mapped(struct qoi_channel *channel,
 	uint8_t *own = params->own_base;
 
 	if (params->out_shape.slot_count != 0)
-		qoi_producer_init(&channel->producer, &channel->out_shape,
-				  base + params->peers.slots_offset,
-				  (uint64_t *)(void *)(own +
-					params->own.credit_offset),
-				  params->start);
+		qoi_producer_init(
+			&channel->producer, &channel->out_shape,
+			base + params->peers.slots_offset,
+			(uint64_t *)(void *)(own + params->own.credit_offset),
+			params->start);
 	if (params->in_shape.slot_count != 0)
-		qoi_consumer_init(&channel->consumer, &channel->in_shape,
-				  own + params->own.slots_offset,
-				  (uint64_t *)(void *)(base +
-					params->peers.credit_offset),
-				  params->start, params->credit_batch);
+		qoi_consumer_init(
+			&channel->consumer, &channel->in_shape,
+			own + params->own.slots_offset,
+			(uint64_t *)(void *)(base + params->peers.credit_offset),
+			params->start, params->credit_batch);
 }
 
 /*
@@ -71,11 +75,11 @@ static int init_unmapped(struct qoi_channel *channel,
 		return qoi_fail(-ENOMEM, "no memory for a channel");
 	memset(channel->image, 0, stride);
 	if (params->out_shape.slot_count != 0) {
-		qoi_producer_init(&channel->producer, &channel->out_shape,
-				  channel->image,
-				  (uint64_t *)(void *)(params->own_base +
-					params->own.credit_offset),
-				  params->start);
+		qoi_producer_init(
+			&channel->producer, &channel->out_shape, channel->image,
+			(uint64_t *)(void *)(params->own_base +
+					     params->own.credit_offset),
+			params->start);
 		/* Every position is built in the one image. */
 		channel->producer.stride = 0;
 	}

@@ -34,7 +34,7 @@ struct qoi_channel {
 	uint32_t credit_due;	  /* released since the last credit */
 	struct qoi_queue_shape out_shape; /* towards the peer */
 	struct qoi_queue_shape in_shape;  /* from the peer */
-	uint64_t out_slots_offset; /* in the peer's window */
+	uint64_t out_slots_offset;	  /* in the peer's window */
 	uint64_t out_credit_offset; /* in the peer's window: its credit line */
 	uint8_t *image; /* unmapped: one slot being built.  Owner: channel */
 	uint64_t credit_sent; /* unmapped: last credit put to the peer */
@@ -50,8 +50,8 @@ struct qoi_channel_params {
 	uint32_t peer;
 	struct qoi_queue_shape out_shape; /* slot_count 0: nothing goes out */
 	struct qoi_queue_shape in_shape;  /* slot_count 0: nothing comes in */
-	struct qoi_channel_place own;  /* in the own window */
-	struct qoi_channel_place peers; /* in the peer's window */
+	struct qoi_channel_place own;	  /* in the own window */
+	struct qoi_channel_place peers;	  /* in the peer's window */
 	uint32_t credit_batch;
 	uint64_t start; /* position of the first slot */
 };

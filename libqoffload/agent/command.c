@@ -9,7 +9,7 @@
 
 #include "libqoffload/base/error.h"
 
-#define COMMAND_PAYLOAD_BYTES \
+#define COMMAND_PAYLOAD_BYTES                                                  \
 	(sizeof(struct qoi_layout_command_slot) - QOI_SLOT_HEADER_BYTES)
 /* Credits go back in batches of this many. */
 #define COMMAND_BATCH 16

@@ -47,8 +47,10 @@ err_free_states:
 	free(exec->states);
 err_none:
 	memset(exec, 0, sizeof(*exec));
-	return qoi_fail(-ENOMEM, "no memory for a schedule of %u steps and "
-			"%llu bytes of scratch", schedule->step_count,
+	return qoi_fail(-ENOMEM,
+			"no memory for a schedule of %u steps and "
+			"%llu bytes of scratch",
+			schedule->step_count,
 			(unsigned long long)schedule->scratch_bytes);
 }
 
@@ -132,8 +134,7 @@ int qoi_exec_advance(struct qoi_exec *exec, struct qoi_budget *budget)
 		while (exec->left == 0) {
 			if (exec->stage + 1 >= exec->schedule->stage_count)
 				return 1;
-			stage_enter(exec, exec->stage + 1,
-				    exec->first + count);
+			stage_enter(exec, exec->stage + 1, exec->first + count);
 			count = exec->left;
 		}
 		moved = stage_round(exec, count, budget);
@@ -240,8 +241,8 @@ int qoi_exec_orphaned(struct qoi_exec *exec)
 	for (uint32_t i = exec->first; i < schedule->step_count; i++) {
 		const struct qoi_step *step = &schedule->steps[i];
 
-		if (step_is_local(step) || (step->stage == exec->stage &&
-					    exec->states[i].done))
+		if (step_is_local(step) ||
+		    (step->stage == exec->stage && exec->states[i].done))
 			continue;
 		fate = qoi_channel_fate(exec->channels[step->peer]);
 		if (fate == 0)

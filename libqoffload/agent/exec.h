@@ -25,12 +25,12 @@ struct qoi_exec {
 	struct qoi_channel **channels; /* by rank, NULL without.  Owner: op */
 	struct qo_conn **conns; /* by rank, NULL: oneself.  Owner: the team */
 	uint8_t *buffers[QOI_BUFFER_COUNT]; /* the user's, and the scratch */
-	uint8_t *bounce; /* to reduce what was fetched.  Owner: exec */
-	uint32_t stage;	    /* current */
-	uint32_t first;	    /* its first step */
-	uint32_t left;	    /* its steps that aren't done */
+	uint8_t *bounce;     /* to reduce what was fetched.  Owner: exec */
+	uint32_t stage;	     /* current */
+	uint32_t first;	     /* its first step */
+	uint32_t left;	     /* its steps that aren't done */
 	uint32_t error_rank; /* peer that a failure is about */
-	int error;	    /* why it failed, sticky: 0 or negative errno */
+	int error;	     /* why it failed, sticky: 0 or negative errno */
 };
 
 #define QOI_BOUNCE_BYTES (UINT64_C(64) << 10)

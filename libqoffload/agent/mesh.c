@@ -74,8 +74,7 @@ int qoi_mesh_owes(const struct qo_mesh *mesh)
 
 		if (!is_unmapped(edge) || qoi_edge_fate(edge) != 0)
 			continue;
-		if ((edge->roles & QOI_EDGE_OUT) != 0 &&
-		    edge->put != mesh->next)
+		if ((edge->roles & QOI_EDGE_OUT) != 0 && edge->put != mesh->next)
 			return 1;
 		if ((edge->roles & QOI_EDGE_IN) != 0 &&
 		    edge->credit_sent != mesh->released)
@@ -134,8 +133,7 @@ static void mesh_peer_gone(struct qoi_work *work)
 			continue;
 		orphan = round_orphan(mesh, round);
 		if (orphan != NULL)
-			qoi_request_finish(round->request,
-					   qoi_edge_fate(orphan),
+			qoi_request_finish(round->request, qoi_edge_fate(orphan),
 					   (int32_t)orphan->peer);
 	}
 }

@@ -20,13 +20,13 @@ struct qoi_edge {
 	struct qoi_queue_shape shape;
 
 	/* As the destination. */
-	uint8_t *slots;		   /* in the own window */
-	uint64_t *credit_out;	   /* the source's line, mapped; or NULL */
+	uint8_t *slots;		    /* in the own window */
+	uint64_t *credit_out;	    /* the source's line, mapped; or NULL */
 	uint64_t credit_out_offset; /* in the source's window */
-	uint64_t credit_sent;	   /* unmapped: last one put */
+	uint64_t credit_sent;	    /* unmapped: last one put */
 
 	/* As the source. */
-	uint8_t *out_slots;	  /* mapped slots, or staging of the same form */
+	uint8_t *out_slots; /* mapped slots, or staging of the same form */
 	const uint64_t *credit_in; /* own line: rounds consumed */
 	uint64_t credit_seen;
 	uint64_t out_slots_offset; /* in the destination's window */
@@ -37,16 +37,16 @@ struct qoi_edge {
 struct qoi_round {
 	struct qoi_request *request; /* owner: the table; taken by the mesh */
 	uint64_t round;
-	uint64_t *seen; /* bit per incoming edge: given out.  Owner: mesh */
-	uint32_t open;	/* 1: posted and not released */
+	uint64_t *seen;	  /* bit per incoming edge: given out.  Owner: mesh */
+	uint32_t open;	  /* 1: posted and not released */
 	uint32_t arrived; /* incoming edges 0 .. arrived - 1 are here */
 };
 
 struct qo_mesh {
-	struct qoi_work work; /* first: movers know the mesh by it */
+	struct qoi_work work;	  /* first: movers know the mesh by it */
 	struct qoi_object object; /* among what the context frees at its end */
-	struct qoi_agent *agent; /* owner: the context */
-	struct qo_team *team;	 /* owner: the user; held by the mesh */
+	struct qoi_agent *agent;  /* owner: the context */
+	struct qo_team *team;	  /* owner: the user; held by the mesh */
 	struct qo_window *window; /* owner: the mesh */
 	struct qo_remote **remotes; /* by rank.  Owner: the mesh */
 	struct qoi_edge *edges;	    /* by the user's index */
@@ -56,11 +56,11 @@ struct qo_mesh {
 	uint32_t in_count;
 	uint32_t out_count;
 	uint32_t depth; /* rounds under way at the most; a power of two */
-	struct qoi_round *rounds; /* by round & (depth - 1) */
+	struct qoi_round *rounds;      /* by round & (depth - 1) */
 	const struct qo_seam **picked; /* by user's index, while posting */
-	uint64_t next;	    /* round of the next post */
-	uint64_t released;  /* all rounds below are released */
-	uint64_t released_ahead; /* bit i: round released + i is too */
+	uint64_t next;		       /* round of the next post */
+	uint64_t released;	       /* all rounds below are released */
+	uint64_t released_ahead;       /* bit i: round released + i is too */
 	uint32_t sequence;
 	uint32_t unmapped; /* 1: some edge needs a provider's puts */
 };

@@ -48,8 +48,7 @@ void qoi_op_fail_orphan(struct qo_op *op)
 {
 	int fate;
 
-	if (!qoi_request_pending(op->request) ||
-	    qoi_exec_fate(&op->exec) == 0)
+	if (!qoi_request_pending(op->request) || qoi_exec_fate(&op->exec) == 0)
 		return;
 	fate = qoi_exec_orphaned(&op->exec);
 	if (fate == 0)

@@ -8,18 +8,18 @@
 #include "libqoffload/agent/object.h"
 
 struct qo_op {
-	struct qoi_work work; /* first: movers know the op by it */
+	struct qoi_work work;	  /* first: movers know the op by it */
 	struct qoi_object object; /* among what the context frees at its end */
 	struct qoi_exec exec;
-	struct qoi_request *request; /* owner: the table; taken by the op */
-	struct qoi_agent *agent;     /* owner: the context */
-	struct qo_team *team;	     /* owner: the user; held by the op */
+	struct qoi_request *request;   /* owner: the table; taken by the op */
+	struct qoi_agent *agent;       /* owner: the context */
+	struct qo_team *team;	       /* owner: the user; held by the op */
 	struct qoi_schedule *schedule; /* owner: the op */
 	struct qoi_channel **channels; /* by rank, NULL without.  Owner: op */
-	struct qo_window *window;	/* what peers write.  Owner: the op */
-	struct qo_remote **remotes;	/* by rank.  Owner: the op */
-	uint32_t kind;	 /* enum qoi_coll_kind */
-	uint32_t sequence; /* collective call on the team */
+	struct qo_window *window;      /* what peers write.  Owner: the op */
+	struct qo_remote **remotes;    /* by rank.  Owner: the op */
+	uint32_t kind;		       /* enum qoi_coll_kind */
+	uint32_t sequence;	       /* collective call on the team */
 };
 
 extern const struct qoi_work_ops qoi_op_work_ops;

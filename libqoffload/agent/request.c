@@ -19,7 +19,10 @@ static struct qoi_request nobody = {
 	.watch_value = 1,
 };
 
-#define NO_TABLE { &nobody, 0 }
+#define NO_TABLE                                                               \
+	{                                                                      \
+		&nobody, 0                                                     \
+	}
 #define NO_TABLES_16                                                           \
 	NO_TABLE, NO_TABLE, NO_TABLE, NO_TABLE, NO_TABLE, NO_TABLE, NO_TABLE,  \
 		NO_TABLE, NO_TABLE, NO_TABLE, NO_TABLE, NO_TABLE, NO_TABLE,    \
@@ -83,7 +86,8 @@ int qoi_request_table_open(uint64_t count, struct qoi_agent *agent, int inlined,
 		room *= 2;
 	slots = aligned_alloc(128, room * sizeof(*slots));
 	if (slots == NULL)
-		return qoi_fail(-ENOMEM, "no memory for %llu request slots: "
+		return qoi_fail(-ENOMEM,
+				"no memory for %llu request slots: "
 				"lower QO_REQUEST_COUNT",
 				(unsigned long long)count);
 	memset(slots, 0, room * sizeof(*slots));
@@ -127,7 +131,8 @@ int qoi_request_take(uint32_t number, struct qoi_work *work,
 		*request_out = slot;
 		return 0;
 	}
-	return qoi_fail(-EAGAIN, "all %llu request slots are taken: destroy "
+	return qoi_fail(-EAGAIN,
+			"all %llu request slots are taken: destroy "
 			"operations, or raise QO_REQUEST_COUNT",
 			(unsigned long long)qoi_request_limits[number]);
 }
@@ -182,9 +187,8 @@ void qoi_request_finish(struct qoi_request *request, int error, int32_t rank)
 		qoi_count64(&request->agent->late_requests, 1);
 		low |= QOI_WORD_LATE;
 	}
-	qoi_completion_publish(
-		&request->completion,
-		word_of(qoi_request_generation(request), low));
+	qoi_completion_publish(&request->completion,
+			       word_of(qoi_request_generation(request), low));
 }
 
 void qoi_request_retire(struct qoi_request *request)
@@ -198,10 +202,8 @@ void qoi_request_retire(struct qoi_request *request)
 qo_request_t qoi_request_handle(const struct qoi_request *request,
 				uint32_t number)
 {
-	qo_request_t handle = {
-		(uint64_t)qoi_request_generation(request) << 32 |
-		(uint64_t)number << 24 | request->index
-	};
+	qo_request_t handle = { (uint64_t)qoi_request_generation(request) << 32 |
+				(uint64_t)number << 24 | request->index };
 
 	return handle;
 }

@@ -38,10 +38,10 @@ struct qoi_request {
 	struct qoi_work *work; /* what carries it out; owner: op or mesh */
 	struct qoi_agent *agent;
 	int64_t deadline_ns;
-	uint32_t inlined; /* 1: its context's agent is inline */
+	uint32_t inlined;  /* 1: its context's agent is inline */
 	uint32_t arrivals; /* 1: nothing but arrivals remains; readers move it */
-	uint32_t used;	  /* 1: taken by an op or mesh; table lock */
-	uint32_t index;	  /* of this slot */
+	uint32_t used;	   /* 1: taken by an op or mesh; table lock */
+	uint32_t index;	   /* of this slot */
 	uint8_t pad[64];
 };
 _Static_assert(sizeof(struct qoi_request) == 128, "one request, two lines");
@@ -60,8 +60,8 @@ extern uint64_t qoi_request_limits[QOI_CONTEXT_COUNT_MAX + 1];
 extern const uint64_t qoi_request_zero;
 
 /* Returns 0 and the context's number (1 ..), -EAGAIN, -ENOMEM. */
-int qoi_request_table_open(uint64_t count, struct qoi_agent *agent,
-			   int inlined, uint32_t *number_out);
+int qoi_request_table_open(uint64_t count, struct qoi_agent *agent, int inlined,
+			   uint32_t *number_out);
 void qoi_request_table_close(uint32_t number);
 
 /* Takes and gives back a slot; caller serialises per context. -EAGAIN. */

@@ -142,8 +142,8 @@ static int fetch(const struct qoi_exec *exec, const struct qoi_step *step,
 {
 	const struct qo_provider_ops *ops =
 		channel->conn->endpoint->provider->ops;
-	uint64_t limit = step->kind == QOI_STEP_REDUCE ? QOI_BOUNCE_BYTES :
-							 QOI_BUDGET_AGENT_BYTES;
+	uint64_t limit = step->kind == QOI_STEP_REDUCE ? QOI_BOUNCE_BYTES
+						       : QOI_BUDGET_AGENT_BYTES;
 	uint64_t bytes = min64(step->bytes - state->moved, limit);
 	uint8_t *to = target(exec, step) + state->moved;
 	int error;
@@ -161,8 +161,7 @@ static int fetch(const struct qoi_exec *exec, const struct qoi_step *step,
 }
 
 static int take_by_get(const struct qoi_exec *exec, const struct qoi_step *step,
-		       struct qoi_step_state *state,
-		       struct qoi_channel *channel,
+		       struct qoi_step_state *state, struct qoi_channel *channel,
 		       const struct qoi_message *message,
 		       struct qoi_budget *budget)
 {
@@ -204,9 +203,8 @@ static int step_take(const struct qoi_exec *exec, const struct qoi_step *step,
 		if (message.kind == QOI_SLOT_GET)
 			return take_by_get(exec, step, state, channel, &message,
 					   budget);
-		if (message.bytes !=
-		    min64(step->bytes - state->moved,
-			  channel->in_shape.payload_bytes))
+		if (message.bytes != min64(step->bytes - state->moved,
+					   channel->in_shape.payload_bytes))
 			return -EBADMSG;
 		deliver(exec, step, state, message.payload, message.bytes,
 			budget);

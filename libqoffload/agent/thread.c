@@ -86,15 +86,14 @@ static void descriptors_wait(struct qoi_agent *agent, int64_t deadline_ns)
 	struct timespec timeout;
 	nfds_t count = 0;
 
-	fds[count++] = (struct pollfd){ .fd = agent->wake_fd,
-					.events = POLLIN };
+	fds[count++] = (struct pollfd){ .fd = agent->wake_fd, .events = POLLIN };
 	for (uint32_t i = 0; i < agent->endpoint_count; i++) {
 		struct qo_endpoint *endpoint = agent->endpoints[i];
 		int fd = endpoint->provider->ops->fd(endpoint);
 
 		if (fd >= 0)
-			fds[count++] = (struct pollfd){ .fd = fd,
-							.events = POLLIN };
+			fds[count++] =
+				(struct pollfd){ .fd = fd, .events = POLLIN };
 	}
 	if (deadline_ns != QOI_CLOCK_NEVER)
 		timeout_of(deadline_ns, &timeout);
@@ -210,7 +209,8 @@ int qoi_agent_thread_start(struct qoi_agent *agent)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (error != 0) {
 		agent->threaded = 0;
-		return qoi_fail(-EAGAIN, "create agent thread: %s; raise "
+		return qoi_fail(-EAGAIN,
+				"create agent thread: %s; raise "
 				"`ulimit -u` or use QO_AGENT=inline",
 				strerror(error));
 	}

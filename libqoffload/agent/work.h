@@ -13,8 +13,8 @@ struct qoi_request;
 
 /* What the mover may spend in one go. */
 struct qoi_budget {
-	uint64_t bytes; /* left to copy */
-	uint32_t steps; /* carried out so far */
+	uint64_t bytes;	   /* left to copy */
+	uint32_t steps;	   /* carried out so far */
 	uint32_t in_cycle; /* 1: caller runs the duty cycle, may call put() */
 };
 
@@ -41,7 +41,7 @@ struct qoi_work {
 	const struct qoi_work_ops *ops;
 	uint32_t readable; /* 1: clients may move it; fixed */
 	uint32_t lendable; /* 1: a waiter can do all that its agent would */
-	uint32_t lock;	  /* who moves it on; short, see qoi_work_lock() */
+	uint32_t lock;	   /* who moves it on; short, see qoi_work_lock() */
 	uint32_t lenders; /* waiters that lend their core; the agent stays off */
 	uint32_t queued;  /* 1: on its way to, or in, the agent's list */
 	uint32_t listed;  /* 1: in the agent's list; cycle lock */

@@ -20,8 +20,10 @@ static int settings_read(const struct qo_init_params *params,
 	if (params == NULL)
 		return qoi_config_init(config, NULL);
 	if (params->size < sizeof(*params))
-		return qoi_fail(-EINVAL, "qo_init: params->size is %zu; start "
-				"from QO_INIT_PARAMS_INIT", params->size);
+		return qoi_fail(-EINVAL,
+				"qo_init: params->size is %zu; start "
+				"from QO_INIT_PARAMS_INIT",
+				params->size);
 	return qoi_config_init(config, params->settings);
 }
 
@@ -125,8 +127,8 @@ err_free:
 /* Waits until the agent owes nobody anything.  1: it does not, in time. */
 static int agent_drain(struct qo_context *context)
 {
-	int64_t deadline = qoi_clock_after(qoi_clock_ns(),
-					   context->config.fini_timeout);
+	int64_t deadline =
+		qoi_clock_after(qoi_clock_ns(), context->config.fini_timeout);
 
 	while (!qoi_agent_quiet(&context->agent)) {
 		if (qoi_clock_ns() >= deadline)
@@ -155,7 +157,8 @@ int qo_fini(qo_context_t context)
 	left = qoi_objects_fini(&context->objects);
 	if (left != 0) {
 		qoi_log_warn("fini: %u teams, operations or meshes were not "
-			     "destroyed before", left);
+			     "destroyed before",
+			     left);
 		error = -EBUSY;
 	}
 	qoi_request_table_close(context->number);
@@ -201,7 +204,7 @@ int qo_agent_query(qo_context_t context, struct qo_agent_info *info_out)
 		return qoi_fail(-EINVAL, "qo_agent_query: not a context");
 	if (info_out == NULL || info_out->size != sizeof(info))
 		return qoi_fail(-EINVAL, "qo_agent_query: start from "
-				"QO_AGENT_INFO_INIT");
+					 "QO_AGENT_INFO_INIT");
 	agent = &context->agent;
 	info.kind = agent->threaded ? QO_AGENT_THREAD : QO_AGENT_INLINE;
 	info.async_progress = agent->threaded;
@@ -224,8 +227,9 @@ int qo_agent_query(qo_context_t context, struct qo_agent_info *info_out)
 	snprintf(info.allowed_cpus, sizeof(info.allowed_cpus), "%s",
 		 agent->placement.allowed);
 	snprintf(info.reason, sizeof(info.reason), "%s",
-		 agent->threaded ? agent->placement.reason :
-				   "inline: runs in the caller, no async progress");
+		 agent->threaded
+			 ? agent->placement.reason
+			 : "inline: runs in the caller, no async progress");
 	*info_out = info;
 	return 0;
 }

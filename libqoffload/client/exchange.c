@@ -26,14 +26,17 @@ static int told(const struct qo_team *team, uint32_t rank, uint32_t sequence,
 		int error)
 {
 	if (error == -ETIMEDOUT)
-		return qoi_fail(error, "rank %u: rank %u did not come to "
+		return qoi_fail(error,
+				"rank %u: rank %u did not come to "
 				"collective call %u of team %016llx in "
-				"QO_CONNECT_TIMEOUT", team->rank, rank,
-				sequence, (unsigned long long)team->id);
+				"QO_CONNECT_TIMEOUT",
+				team->rank, rank, sequence,
+				(unsigned long long)team->id);
 	if (error == -ECONNRESET || error == -EPIPE)
-		return qoi_fail(error, "rank %u: peer lost: rank %u, before "
-				"collective call %u", team->rank, rank,
-				sequence);
+		return qoi_fail(error,
+				"rank %u: peer lost: rank %u, before "
+				"collective call %u",
+				team->rank, rank, sequence);
 	return error;
 }
 
@@ -48,7 +51,8 @@ static int send_all(const struct qoi_exchange *exchange, int64_t deadline)
 		uint32_t rank = (team->rank + i) % team->count;
 		struct qo_conn *conn = team->conns[rank];
 		size_t bytes;
-		const void *data = exchange->message(exchange->arg, rank, &bytes);
+		const void *data =
+			exchange->message(exchange->arg, rank, &bytes);
 		int error = conn->endpoint->provider->ops->control_send(
 			conn, &tag, data, bytes, exchange->window, deadline);
 
@@ -66,10 +70,14 @@ static int refused(struct qo_team *team, uint32_t rank, uint32_t sequence,
 	team->secondhand = 1;
 	memcpy(&refusal, data, sizeof(refusal));
 	if (refusal.error >= 0)
-		return qoi_fail(-EBADMSG, "rank %u sent a refusal without an "
-				"error", rank);
-	return qoi_fail(refusal.error, "rank %u: rank %u cannot take part in "
-			"collective call %u: %s", team->rank, rank, sequence,
+		return qoi_fail(-EBADMSG,
+				"rank %u sent a refusal without an "
+				"error",
+				rank);
+	return qoi_fail(refusal.error,
+			"rank %u: rank %u cannot take part in "
+			"collective call %u: %s",
+			team->rank, rank, sequence,
 			qo_error_string(refusal.error));
 }
 

@@ -16,7 +16,7 @@ struct qo_context {
 	struct qoi_config config;
 	struct qoi_topology *topology; /* owner: the context */
 	struct qoi_agent agent;
-	uint32_t number; /* of its request table */
+	uint32_t number;	    /* of its request table */
 	struct qoi_objects objects; /* teams, operations and meshes */
 };
 
@@ -39,7 +39,7 @@ struct qoi_member {
 };
 
 struct qo_team {
-	struct qoi_object object; /* first; among the context's */
+	struct qoi_object object;   /* first; among the context's */
 	struct qo_context *context; /* owner: the user */
 	uint32_t rank;
 	uint32_t count;
@@ -49,7 +49,7 @@ struct qo_team {
 	uint32_t sequence; /* of the next collective call; caller serialises */
 	void *control; /* QO_CONTROL_BYTES_MAX, for what arrives.  Owner: team */
 	uint32_t secondhand; /* 1: in the last exchange a rank refused */
-	uint32_t held;	   /* operations and meshes of it; atomic */
+	uint32_t held;	     /* operations and meshes of it; atomic */
 	uint32_t ranks_here;
 	uint32_t oversubscribed;
 };

@@ -9,6 +9,8 @@ libqoffload_core_la_SOURCES += \
 	libqoffload/client/mesh_check.h \
 	libqoffload/client/mesh_create.c \
 	libqoffload/client/mesh_post.c \
+	libqoffload/client/mesh_window.c \
+	libqoffload/client/mesh_window.h \
 	libqoffload/client/op_create.c \
 	libqoffload/client/op_create.h \
 	libqoffload/client/op_describe.c \

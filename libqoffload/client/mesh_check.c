@@ -9,18 +9,20 @@ static int edge_check(const struct qo_team *team, const struct qo_edge *edge,
 		      size_t index)
 {
 	if (edge->source >= team->count || edge->destination >= team->count)
-		return qoi_fail(-EINVAL, "edge %zu: %u -> %u, the team has %u "
-				"ranks", index, edge->source, edge->destination,
+		return qoi_fail(-EINVAL,
+				"edge %zu: %u -> %u, the team has %u "
+				"ranks",
+				index, edge->source, edge->destination,
 				team->count);
 	if (edge->slot_bytes > QO_EDGE_SLOT_BYTES_MAX)
 		return qoi_fail(-EINVAL, "edge %zu: slot_bytes %u, at most %u",
-				index, edge->slot_bytes,
-				QO_EDGE_SLOT_BYTES_MAX);
+				index, edge->slot_bytes, QO_EDGE_SLOT_BYTES_MAX);
 	if (edge->depth == 0 || edge->depth > QO_EDGE_DEPTH_MAX ||
 	    (edge->depth & (edge->depth - 1)) != 0)
-		return qoi_fail(-EINVAL, "edge %zu: depth %u, must be a power "
-				"of two up to %d", index, edge->depth,
-				QO_EDGE_DEPTH_MAX);
+		return qoi_fail(-EINVAL,
+				"edge %zu: depth %u, must be a power "
+				"of two up to %d",
+				index, edge->depth, QO_EDGE_DEPTH_MAX);
 	if (edge->flags != 0)
 		return qoi_fail(-EINVAL, "edge %zu: flags must be 0", index);
 	return 0;
@@ -45,9 +47,11 @@ int qoi_edges_check(const struct qo_team *team, const struct qo_edge *edges,
 			continue;
 		for (size_t j = 0; j < i; j++) {
 			if (same_edge(&edges[i], &edges[j]))
-				return qoi_fail(-EINVAL, "edges %zu and %zu "
+				return qoi_fail(-EINVAL,
+						"edges %zu and %zu "
 						"are the same: give them "
-						"different tags", j, i);
+						"different tags",
+						j, i);
 		}
 	}
 	return 0;

@@ -8,8 +8,7 @@
 #include "libqoffload/base/error.h"
 #include "libqoffload/client/exchange.h"
 #include "libqoffload/client/mesh_check.h"
-
-#define LINE_BYTES UINT64_C(128)
+#include "libqoffload/client/mesh_window.h"
 
 /* One edge as its two ends must agree on it. */
 struct edge_note {
@@ -36,7 +35,7 @@ struct plan {
 	struct qo_mesh *mesh;
 	struct qo_team *team;
 	const struct qo_edge *edges;
-	uint64_t *offsets; /* by edge, of the own end in the own window */
+	uint64_t *offsets;	/* by edge, of the own end in the own window */
 	struct note_list *list; /* being told */
 };
 
@@ -71,8 +70,8 @@ static int rounds_make(struct qo_mesh *mesh)
 	if (mesh->rounds == NULL)
 		return qoi_fail(-ENOMEM, "no memory for a mesh");
 	for (uint32_t i = 0; i < mesh->depth; i++) {
-		mesh->rounds[i].seen =
-			calloc((mesh->in_count + 63) / 64 + 1, sizeof(uint64_t));
+		mesh->rounds[i].seen = calloc((mesh->in_count + 63) / 64 + 1,
+					      sizeof(uint64_t));
 		if (mesh->rounds[i].seen == NULL)
 			return qoi_fail(-ENOMEM, "no memory for a mesh");
 	}
@@ -82,72 +81,6 @@ static int rounds_make(struct qo_mesh *mesh)
 					 &mesh->work, &mesh->rounds[i].request);
 	pthread_mutex_unlock(&mesh->agent->table_lock);
 	return error;
-}
-
-/* Places slots and credit lines in the own window. */
-static uint64_t window_plan(struct plan *plan)
-{
-	const struct qo_mesh *mesh = plan->mesh;
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < mesh->edge_count; i++) {
-		const struct qoi_edge *edge = &mesh->edges[i];
-
-		plan->offsets[i] = bytes;
-		if ((edge->roles & QOI_EDGE_IN) != 0)
-			bytes += qoi_queue_bytes(&edge->shape);
-		/* One to oneself: its credit line is behind its slots. */
-		if ((edge->roles & QOI_EDGE_OUT) != 0)
-			bytes += LINE_BYTES;
-	}
-	return bytes;
-}
-
-static struct qo_endpoint *endpoint_any(const struct qo_team *team)
-{
-	for (uint32_t rank = 0; rank < team->count; rank++) {
-		if (team->conns[rank] != NULL)
-			return team->conns[rank]->endpoint;
-	}
-	return team->context->agent.endpoints[0];
-}
-
-static void edge_place(struct qoi_edge *edge, uint8_t *base)
-{
-	uint8_t *credit = base;
-
-	if ((edge->roles & QOI_EDGE_IN) != 0) {
-		edge->slots = base;
-		qoi_queue_format(&edge->shape, base, 0);
-		credit += qoi_queue_bytes(&edge->shape);
-	}
-	if ((edge->roles & QOI_EDGE_OUT) != 0) {
-		edge->credit_in = (uint64_t *)(void *)credit;
-		qoi_credit_format((uint64_t *)(void *)credit, 0);
-	}
-	if (edge->roles == (QOI_EDGE_IN | QOI_EDGE_OUT)) {
-		edge->out_slots = edge->slots;
-		edge->credit_out = (uint64_t *)(void *)credit;
-	}
-}
-
-static int window_make(struct plan *plan)
-{
-	struct qo_mesh *mesh = plan->mesh;
-	struct qo_endpoint *endpoint = endpoint_any(plan->team);
-	uint64_t bytes = window_plan(plan);
-
-	if (bytes == 0)
-		return 0;
-	if (endpoint->provider->ops->window_create(endpoint, bytes,
-						   &mesh->window) != 0)
-		return -ENOSPC; /* told by the provider */
-	for (uint32_t i = 0; i < mesh->edge_count; i++) {
-		if (mesh->edges[i].roles != 0)
-			edge_place(&mesh->edges[i],
-				   mesh->window->base + plan->offsets[i]);
-	}
-	return 0;
 }
 
 static const void *plan_message(void *arg, uint32_t rank, size_t *bytes_out)
@@ -164,7 +97,7 @@ static const void *plan_message(void *arg, uint32_t rank, size_t *bytes_out)
 		    plan->mesh->edges[i].peer != rank)
 			continue;
 		list->notes[list->count++] = (struct edge_note){
-			edge->source,	 edge->destination, edge->tag,
+			edge->source,	  edge->destination, edge->tag,
 			edge->slot_bytes, edge->depth,	     0,
 			plan->offsets[i],
 		};
@@ -176,10 +109,11 @@ static const void *plan_message(void *arg, uint32_t rank, size_t *bytes_out)
 static int edge_disagree(const struct plan *plan, uint32_t rank,
 			 const struct qo_edge *edge, const char *how)
 {
-	return qoi_fail(-EPROTO, "mesh, collective call %u: edge %u -> %u "
-			"tag %u: ranks %u and %u %s", plan->mesh->sequence,
-			edge->source, edge->destination, edge->tag,
-			plan->team->rank, rank, how);
+	return qoi_fail(-EPROTO,
+			"mesh, collective call %u: edge %u -> %u "
+			"tag %u: ranks %u and %u %s",
+			plan->mesh->sequence, edge->source, edge->destination,
+			edge->tag, plan->team->rank, rank, how);
 }
 
 static int is_mapped(const struct qo_remote *remote)
@@ -191,14 +125,16 @@ static int is_mapped(const struct qo_remote *remote)
 static int edge_tie(struct qo_mesh *mesh, struct qoi_edge *edge,
 		    struct qo_remote *remote, uint64_t offset)
 {
-	uint64_t bytes = LINE_BYTES;
+	uint64_t bytes = QOI_CREDIT_BYTES;
 
 	if ((edge->roles & QOI_EDGE_OUT) != 0)
 		bytes = qoi_queue_bytes(&edge->shape);
 	if (remote == NULL || offset > remote->bytes ||
 	    bytes > remote->bytes - offset || (offset & 63) != 0)
-		return qoi_fail(-EBADMSG, "rank %u offers an edge outside its "
-				"window", edge->peer);
+		return qoi_fail(-EBADMSG,
+				"rank %u offers an edge outside its "
+				"window",
+				edge->peer);
 	edge->remote = remote;
 	edge->conn = remote->conn;
 	if (!is_mapped(remote))
@@ -231,8 +167,7 @@ static int note_match(struct plan *plan, uint32_t rank,
 	for (uint32_t i = 0; i < mesh->edge_count; i++) {
 		const struct qo_edge *edge = &plan->edges[i];
 
-		if (mesh->edges[i].roles == 0 ||
-		    edge->source != note->source ||
+		if (mesh->edges[i].roles == 0 || edge->source != note->source ||
 		    edge->destination != note->destination ||
 		    edge->tag != note->tag)
 			continue;
@@ -246,10 +181,11 @@ static int note_match(struct plan *plan, uint32_t rank,
 		return edge_tie(mesh, &mesh->edges[i], mesh->remotes[rank],
 				note->offset);
 	}
-	return qoi_fail(-EPROTO, "mesh, collective call %u: rank %u has edge "
-			"%u -> %u tag %u, rank %u has not", mesh->sequence,
-			rank, note->source, note->destination, note->tag,
-			plan->team->rank);
+	return qoi_fail(-EPROTO,
+			"mesh, collective call %u: rank %u has edge "
+			"%u -> %u tag %u, rank %u has not",
+			mesh->sequence, rank, note->source, note->destination,
+			note->tag, plan->team->rank);
 }
 
 static int plan_take(void *arg, uint32_t rank, const void *data, size_t bytes,
@@ -261,8 +197,10 @@ static int plan_take(void *arg, uint32_t rank, const void *data, size_t bytes,
 	plan->mesh->remotes[rank] = remote;
 	if (bytes < sizeof(*list) || list->count > NOTES_MAX ||
 	    bytes != sizeof(*list) + list->count * sizeof(list->notes[0]))
-		return qoi_fail(-EBADMSG, "rank %u sent an impossible list of "
-				"edges", rank);
+		return qoi_fail(-EBADMSG,
+				"rank %u sent an impossible list of "
+				"edges",
+				rank);
 	for (uint32_t i = 0; i < list->count; i++) {
 		int error = note_match(plan, rank, &list->notes[i]);
 
@@ -283,7 +221,8 @@ static int edges_tied(const struct plan *plan)
 		if (edge->roles == 0 || edge->peer == plan->team->rank ||
 		    edge->remote != NULL)
 			continue;
-		return qoi_fail(-EPROTO, "mesh, collective call %u: rank %u "
+		return qoi_fail(-EPROTO,
+				"mesh, collective call %u: rank %u "
 				"has edge %u -> %u tag %u, rank %u has not",
 				mesh->sequence, plan->team->rank,
 				plan->edges[i].source,
@@ -378,7 +317,8 @@ static int edges_count(const struct plan *plan)
 			shared += plan->mesh->edges[i].roles != 0 &&
 				  plan->mesh->edges[i].peer == rank;
 		if (shared > NOTES_MAX)
-			return qoi_fail(-EINVAL, "%llu edges between ranks %u "
+			return qoi_fail(-EINVAL,
+					"%llu edges between ranks %u "
 					"and %u, at most %zu",
 					(unsigned long long)shared,
 					plan->team->rank, rank, NOTES_MAX);
@@ -399,7 +339,7 @@ static int prepare(struct plan *plan, size_t count)
 	if (error == 0)
 		error = rounds_make(mesh);
 	if (error == 0)
-		error = window_make(plan);
+		error = qoi_mesh_window_make(plan->mesh, plan->offsets);
 	return error;
 }
 

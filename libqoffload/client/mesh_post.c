@@ -18,18 +18,24 @@ static int seam_check(const struct qo_mesh *mesh, const struct qo_seam *seam)
 				seam->edge, mesh->edge_count);
 	edge = &mesh->edges[seam->edge];
 	if ((edge->roles & QOI_EDGE_OUT) == 0)
-		return qoi_fail(-EINVAL, "qo_mesh_post: edge %u does not start "
-				"at this rank", seam->edge);
+		return qoi_fail(-EINVAL,
+				"qo_mesh_post: edge %u does not start "
+				"at this rank",
+				seam->edge);
 	if (seam->bytes > edge->shape.payload_bytes)
-		return qoi_fail(-EMSGSIZE, "qo_mesh_post: edge %u: %u bytes, "
-				"its slots hold %u", seam->edge, seam->bytes,
+		return qoi_fail(-EMSGSIZE,
+				"qo_mesh_post: edge %u: %u bytes, "
+				"its slots hold %u",
+				seam->edge, seam->bytes,
 				edge->shape.payload_bytes);
 	if (seam->bytes != 0 && seam->data == NULL)
 		return qoi_fail(-EINVAL, "qo_mesh_post: edge %u: data is NULL",
 				seam->edge);
 	if (mesh->picked[seam->edge] != NULL)
-		return qoi_fail(-EINVAL, "qo_mesh_post: edge %u is listed "
-				"twice", seam->edge);
+		return qoi_fail(-EINVAL,
+				"qo_mesh_post: edge %u is listed "
+				"twice",
+				seam->edge);
 	return 0;
 }
 
@@ -129,8 +135,7 @@ static void round_open(struct qo_mesh *mesh, struct qoi_round *round,
 }
 
 /* Holding the lock. */
-static int round_post(struct qo_mesh *mesh, uint64_t number,
-		      int64_t deadline_ns)
+static int round_post(struct qo_mesh *mesh, uint64_t number, int64_t deadline_ns)
 {
 	struct qoi_round *round = qoi_mesh_round(mesh, number);
 	const struct qoi_edge *gone;
@@ -166,8 +171,10 @@ int qo_mesh_post(qo_mesh_t mesh, uint64_t round, const struct qo_seam *seams,
 	if (mesh == NULL || request_out == NULL)
 		return qoi_fail(-EINVAL, "qo_mesh_post: NULL argument");
 	if (round != mesh->next)
-		return qoi_fail(-EINVAL, "qo_mesh_post: round %llu, the next "
-				"one is %llu", (unsigned long long)round,
+		return qoi_fail(-EINVAL,
+				"qo_mesh_post: round %llu, the next "
+				"one is %llu",
+				(unsigned long long)round,
 				(unsigned long long)mesh->next);
 	error = seams_pick(mesh, seams, count);
 	if (error != 0)
@@ -180,8 +187,7 @@ int qo_mesh_post(qo_mesh_t mesh, uint64_t round, const struct qo_seam *seams,
 	request = qoi_mesh_round(mesh, round)->request;
 	if (mesh->unmapped)
 		qoi_agent_submit(mesh->agent, request, &mesh->work);
-	*request_out =
-		qoi_request_handle(request, mesh->agent->context_number);
+	*request_out = qoi_request_handle(request, mesh->agent->context_number);
 	return 0;
 }
 
@@ -210,8 +216,10 @@ static int view_fill(struct qo_mesh *mesh, struct qoi_round *round, uint32_t at,
 
 	/* The source wrote it: it may say anything. */
 	if (bytes > edge->shape.payload_bytes)
-		return qoi_fail(-EBADMSG, "edge %u from rank %u: a seam of %u "
-				"bytes in slots of %u", at, edge->peer, bytes,
+		return qoi_fail(-EBADMSG,
+				"edge %u from rank %u: a seam of %u "
+				"bytes in slots of %u",
+				at, edge->peer, bytes,
 				edge->shape.payload_bytes);
 	view_out->edge = at;
 	view_out->bytes = bytes;
@@ -260,8 +268,10 @@ int qo_mesh_arrived(qo_request_t request, uint32_t edge,
 		return arrived_any(mesh, round, view_out);
 	if (edge >= mesh->edge_count ||
 	    (mesh->edges[edge].roles & QOI_EDGE_IN) == 0)
-		return qoi_fail(-EINVAL, "qo_mesh_arrived: edge %u does not "
-				"end at this rank", edge);
+		return qoi_fail(-EINVAL,
+				"qo_mesh_arrived: edge %u does not "
+				"end at this rank",
+				edge);
 	if (qoi_edge_arrived(&mesh->edges[edge], round->round))
 		return view_fill(mesh, round, edge, view_out);
 	return qoi_edge_fate(&mesh->edges[edge]) != 0 ? -ECONNRESET : -EAGAIN;
@@ -304,9 +314,10 @@ int qo_mesh_release(qo_request_t handle)
 	if (qoi_request_pending(request)) {
 		qoi_reader_move(request, qoi_request_generation(request));
 		if (qoi_request_pending(request))
-			return qoi_answer(-EBUSY, "qo_mesh_release: round %llu "
-					"is not complete: wait for it first",
-					(unsigned long long)round->round);
+			return qoi_answer(-EBUSY,
+					  "qo_mesh_release: round %llu "
+					  "is not complete: wait for it first",
+					  (unsigned long long)round->round);
 	}
 	qoi_work_lock(&mesh->work);
 	round->open = 0;

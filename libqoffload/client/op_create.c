@@ -62,9 +62,10 @@ static int schedule_make(struct plan *plan)
 		.flat_ranks = (uint32_t)config->coll_flat_ranks,
 	};
 	struct qo_op *op = plan->op;
-	int error = qoi_schedule_compile(
-		plan->coll, algorithm_wanted(config, plan->coll->kind), &limits,
-		&op->schedule);
+	int error =
+		qoi_schedule_compile(plan->coll,
+				     algorithm_wanted(config, plan->coll->kind),
+				     &limits, &op->schedule);
 
 	if (error != 0)
 		return error;
@@ -137,22 +138,23 @@ static int window_format(struct plan *plan)
 
 	for (uint32_t rank = 0; rank < plan->team->count; rank++) {
 		const struct peer_plan *peer = &plan->peers[rank];
-		const struct qoi_queue_shape shape = {
-			peer->own.slot_count, peer->own.payload_bytes,
-			QOI_ENCODING_CLASSIC
-		};
+		const struct qoi_queue_shape shape = { peer->own.slot_count,
+						       peer->own.payload_bytes,
+						       QOI_ENCODING_CLASSIC };
 		int error;
 
 		if (peer->puts)
-			qoi_credit_format((uint64_t *)(void *)(base +
-					peer->own.place.credit_offset), 0);
+			qoi_credit_format(
+				(uint64_t *)(void *)(base +
+						     peer->own.place.credit_offset),
+				0);
 		if (!peer->takes)
 			continue;
 		error = qoi_queue_format(&shape,
 					 base + peer->own.place.slots_offset, 0);
 		if (error != 0)
 			return qoi_fail(error, "QO_SHM_CHUNK_BYTES does not "
-					"suit a queue");
+					       "suit a queue");
 	}
 	return 0;
 }
@@ -192,8 +194,10 @@ static int plan_take(void *arg, uint32_t rank, const void *data, size_t bytes,
 
 	plan->op->remotes[rank] = remote;
 	if (bytes != sizeof(peer->peer))
-		return qoi_fail(-EBADMSG, "rank %u sent a descriptor of %zu "
-				"bytes", rank, bytes);
+		return qoi_fail(-EBADMSG,
+				"rank %u sent a descriptor of %zu "
+				"bytes",
+				rank, bytes);
 	memcpy(&peer->peer, data, sizeof(peer->peer));
 	return qoi_descriptor_compare(&peer->own, plan->team->rank, &peer->peer,
 				      rank, plan->team->id, plan->op->sequence);
@@ -216,15 +220,15 @@ static int channel_make(struct plan *plan, uint32_t rank)
 	if (op->remotes[rank] == NULL)
 		return qoi_fail(-EBADMSG, "rank %u offered no window", rank);
 	if (peer->takes)
-		params.in_shape = (struct qoi_queue_shape){
-			peer->own.slot_count, peer->own.payload_bytes,
-			QOI_ENCODING_CLASSIC
-		};
+		params.in_shape =
+			(struct qoi_queue_shape){ peer->own.slot_count,
+						  peer->own.payload_bytes,
+						  QOI_ENCODING_CLASSIC };
 	if (peer->puts)
-		params.out_shape = (struct qoi_queue_shape){
-			peer->peer.slot_count, peer->peer.payload_bytes,
-			QOI_ENCODING_CLASSIC
-		};
+		params.out_shape =
+			(struct qoi_queue_shape){ peer->peer.slot_count,
+						  peer->peer.payload_bytes,
+						  QOI_ENCODING_CLASSIC };
 	if (peer->puts && qoi_queue_shape_check(&params.out_shape) != 0)
 		return qoi_fail(-EBADMSG, "rank %u offers an impossible queue",
 				rank);
@@ -419,7 +423,7 @@ int qo_op_destroy(qo_op_t op)
 		return qoi_fail(-EINVAL, "qo_op_destroy: op is NULL");
 	if (qoi_request_pending(op->request))
 		return qoi_fail(-EBUSY, "qo_op_destroy: its request is not "
-				"complete: wait for it first");
+					"complete: wait for it first");
 	op_end(op);
 	return 0;
 }

@@ -11,8 +11,7 @@
  * (told already); the rank takes part nevertheless, so that all fail alike.
  * coll: what to do; rank and count are filled in here.
  */
-int qoi_op_create(struct qo_team *team, struct qoi_coll *coll,
-		  const void *send, void *recv, int local_error,
-		  struct qo_op **op_out);
+int qoi_op_create(struct qo_team *team, struct qoi_coll *coll, const void *send,
+		  void *recv, int local_error, struct qo_op **op_out);
 
 #endif

@@ -69,9 +69,8 @@ static int same(const struct qoi_descriptor *a, const struct qoi_descriptor *b)
 }
 
 int qoi_descriptor_compare(const struct qoi_descriptor *own, uint32_t own_rank,
-			   const struct qoi_descriptor *peer,
-			   uint32_t peer_rank, uint64_t team_id,
-			   uint32_t sequence)
+			   const struct qoi_descriptor *peer, uint32_t peer_rank,
+			   uint64_t team_id, uint32_t sequence)
 {
 	char ours[96];
 	char theirs[96];
@@ -79,16 +78,18 @@ int qoi_descriptor_compare(const struct qoi_descriptor *own, uint32_t own_rank,
 	if (!same(own, peer)) {
 		describe(own, ours, sizeof(ours));
 		describe(peer, theirs, sizeof(theirs));
-		return qoi_fail(-EPROTO, "team %016llx, collective call %u: "
+		return qoi_fail(-EPROTO,
+				"team %016llx, collective call %u: "
 				"rank %u has %s, rank %u has %s",
 				(unsigned long long)team_id, sequence, own_rank,
 				ours, peer_rank, theirs);
 	}
 	if (own->to_you != peer->from_you)
-		return qoi_fail(-EPROTO, "team %016llx, collective call %u: "
+		return qoi_fail(-EPROTO,
+				"team %016llx, collective call %u: "
 				"rank %u sends %llu elements to rank %u, which "
-				"expects %llu", (unsigned long long)team_id,
-				sequence, own_rank,
+				"expects %llu",
+				(unsigned long long)team_id, sequence, own_rank,
 				(unsigned long long)own->to_you, peer_rank,
 				(unsigned long long)peer->from_you);
 	return 0;

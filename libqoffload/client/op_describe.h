@@ -18,8 +18,8 @@ struct qoi_descriptor {
 	uint64_t from_you; /* v: elements that it expects from the reader */
 	char algorithm[24];
 	struct qoi_channel_place place; /* in this rank's window, for reader */
-	uint32_t slot_count;	/* what the reader fills; 0: nothing */
-	uint32_t payload_bytes; /* of each slot */
+	uint32_t slot_count;		/* what the reader fills; 0: nothing */
+	uint32_t payload_bytes;		/* of each slot */
 };
 
 /* What this rank says to `peer`; place and slots are filled in elsewhere. */
@@ -32,8 +32,7 @@ void qoi_descriptor_fill(struct qoi_descriptor *descriptor,
  * Returns 0, or -EPROTO naming both sides.
  */
 int qoi_descriptor_compare(const struct qoi_descriptor *own, uint32_t own_rank,
-			   const struct qoi_descriptor *peer,
-			   uint32_t peer_rank, uint64_t team_id,
-			   uint32_t sequence);
+			   const struct qoi_descriptor *peer, uint32_t peer_rank,
+			   uint64_t team_id, uint32_t sequence);
 
 #endif

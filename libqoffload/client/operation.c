@@ -59,8 +59,8 @@ int qo_alltoall_init(qo_team_t team, const void *send, void *recv,
 
 	if (error != 0)
 		return error;
-	return create(team, &coll, send, recv,
-			     buffers_check(send, recv, count), op_out);
+	return create(team, &coll, send, recv, buffers_check(send, recv, count),
+		      op_out);
 }
 
 int qo_allgather_init(qo_team_t team, const void *send, void *recv,
@@ -76,8 +76,8 @@ int qo_allgather_init(qo_team_t team, const void *send, void *recv,
 
 	if (error != 0)
 		return error;
-	return create(team, &coll, send, recv,
-			     buffers_check(send, recv, count), op_out);
+	return create(team, &coll, send, recv, buffers_check(send, recv, count),
+		      op_out);
 }
 
 int qo_allreduce_init(qo_team_t team, const void *send, void *recv,
@@ -95,8 +95,8 @@ int qo_allreduce_init(qo_team_t team, const void *send, void *recv,
 
 	if (error != 0)
 		return error;
-	return create(team, &coll, send, recv,
-			     buffers_check(send, recv, count), op_out);
+	return create(team, &coll, send, recv, buffers_check(send, recv, count),
+		      op_out);
 }
 
 int qo_bcast_init(qo_team_t team, void *buffer, uint64_t count, int32_t type,
@@ -113,7 +113,7 @@ int qo_bcast_init(qo_team_t team, void *buffer, uint64_t count, int32_t type,
 	if (error != 0)
 		return error;
 	return create(team, &coll, NULL, buffer,
-			     buffer_check("buffer", buffer, count), op_out);
+		      buffer_check("buffer", buffer, count), op_out);
 }
 
 int qo_barrier_init(qo_team_t team, qo_op_t *op_out)
@@ -131,8 +131,10 @@ static int blocks_check(const char *name, const struct qo_team *team,
 {
 	if (blocks == NULL || blocks->counts == NULL ||
 	    blocks->displacements == NULL)
-		return qoi_fail(-EINVAL, "%s, its counts or its displacements "
-				"are NULL", name);
+		return qoi_fail(-EINVAL,
+				"%s, its counts or its displacements "
+				"are NULL",
+				name);
 	for (uint32_t rank = 0; rank < team->count; rank++) {
 		int error = buffer_check(name, blocks->address,
 					 blocks->counts[rank]);
@@ -171,8 +173,7 @@ int qo_alltoallv_init(qo_team_t team, const struct qo_blocks *send,
 		coll.send_displacements = send->displacements;
 	}
 	return create(team, &coll, send == NULL ? NULL : send->address,
-			     recv == NULL ? NULL : recv->address, error,
-			     op_out);
+		      recv == NULL ? NULL : recv->address, error, op_out);
 }
 
 int qo_allgatherv_init(qo_team_t team, const void *send, uint64_t send_count,
@@ -195,7 +196,6 @@ int qo_allgatherv_init(qo_team_t team, const void *send, uint64_t send_count,
 		coll.elements = recv->counts[team->rank];
 	else if (error == 0)
 		error = buffer_check("send", send, send_count);
-	return create(team, &coll, send,
-			     recv == NULL ? NULL : recv->address, error,
-			     op_out);
+	return create(team, &coll, send, recv == NULL ? NULL : recv->address,
+		      error, op_out);
 }

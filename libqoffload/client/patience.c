@@ -49,7 +49,7 @@ static enum qoi_patience_verdict judge(struct qoi_patience *patience,
 }
 
 static enum qoi_patience_verdict step_yield(struct qoi_patience *patience,
-					      int64_t deadline_ns)
+					    int64_t deadline_ns)
 {
 	if (patience->looks < CROWDED_LOOKS) {
 		qoi_pause();

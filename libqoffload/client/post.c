@@ -42,14 +42,15 @@ int qo_post(qo_op_t op, qo_request_t *request_out)
 	qoi_work_unlock(&op->work);
 	if (error == -EBUSY)
 		return qoi_answer(error, "qo_post: the request before is not "
-				"complete: wait for it first");
+					 "complete: wait for it first");
 	if (error != 0)
-		return qoi_answer(error, "qo_post: the operation failed before: "
-				"%s: rank %u", qo_error_string(error),
-				op->exec.error_rank);
+		return qoi_answer(error,
+				  "qo_post: the operation failed before: "
+				  "%s: rank %u",
+				  qo_error_string(error), op->exec.error_rank);
 	if (needs_agent)
 		qoi_agent_submit(op->agent, op->request, &op->work);
-	*request_out = qoi_request_handle(op->request,
-					  op->agent->context_number);
+	*request_out =
+		qoi_request_handle(op->request, op->agent->context_number);
 	return 0;
 }

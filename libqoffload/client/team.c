@@ -96,7 +96,7 @@ static int oob_check(qo_context_t context, const struct qo_oob *oob)
 		return qoi_fail(-EBADF, "qo_team_create: not a context");
 	if (oob == NULL || oob->size < sizeof(*oob))
 		return qoi_fail(-EINVAL, "qo_team_create: oob is NULL or its "
-				"size is not sizeof(struct qo_oob)");
+					 "size is not sizeof(struct qo_oob)");
 	if (oob->count == 0 || oob->rank >= oob->count)
 		return qoi_fail(-EINVAL, "qo_team_create: rank %u of %u",
 				oob->rank, oob->count);
@@ -141,7 +141,8 @@ int qo_team_destroy(qo_team_t team)
 	if (team == NULL)
 		return qoi_fail(-EINVAL, "qo_team_destroy: team is NULL");
 	if (qoi_observe32(&team->held) != 0)
-		return qoi_fail(-EBUSY, "qo_team_destroy: %u operations or "
+		return qoi_fail(-EBUSY,
+				"qo_team_destroy: %u operations or "
 				"meshes of the team remain: destroy them first",
 				qoi_observe32(&team->held));
 	qoi_team_free(team);
@@ -153,7 +154,7 @@ int qo_team_query(qo_team_t team, struct qo_team_info *info_out)
 	if (team == NULL || info_out == NULL ||
 	    info_out->size != sizeof(*info_out))
 		return qoi_fail(-EINVAL, "qo_team_query: start from "
-				"QO_TEAM_INFO_INIT");
+					 "QO_TEAM_INFO_INIT");
 	info_out->rank = team->rank;
 	info_out->count = team->count;
 	info_out->id = team->id;

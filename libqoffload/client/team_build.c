@@ -13,13 +13,17 @@
 static int member_check(const struct qoi_member *member, uint32_t rank)
 {
 	if (member->magic != QOI_MEMBER_MAGIC)
-		return qoi_fail(-EPROTONOSUPPORT, "rank %u: its library speaks "
-				"another protocol, or failed to start", rank);
+		return qoi_fail(-EPROTONOSUPPORT,
+				"rank %u: its library speaks "
+				"another protocol, or failed to start",
+				rank);
 	if (member->version != QOI_LAYOUT_VERSION ||
 	    member->layout_hash != QOI_LAYOUT_HASH)
-		return qoi_fail(-EPROTONOSUPPORT, "rank %u has layout %u "
+		return qoi_fail(-EPROTONOSUPPORT,
+				"rank %u has layout %u "
 				"(%016llx), this rank %u (%016llx): use one "
-				"version of the library", rank, member->version,
+				"version of the library",
+				rank, member->version,
 				(unsigned long long)member->layout_hash,
 				QOI_LAYOUT_VERSION,
 				(unsigned long long)QOI_LAYOUT_HASH);
@@ -78,7 +82,8 @@ static int peer_connect(struct qo_team *team, uint32_t rank, int64_t deadline)
 				    peer->endpoints[at].bytes, deadline,
 				    &team->conns[rank]);
 	}
-	return qoi_fail(-ENETUNREACH, "no provider of QO_PROVIDER=%s reaches "
+	return qoi_fail(-ENETUNREACH,
+			"no provider of QO_PROVIDER=%s reaches "
 			"rank %u: it is on another node, or has other providers",
 			team->context->config.provider, rank);
 }
@@ -94,11 +99,15 @@ static int peers_connect(struct qo_team *team)
 			continue;
 		error = peer_connect(team, rank, deadline);
 		if (error == -ETIMEDOUT)
-			return qoi_fail(error, "rank %u did not answer in "
-					"QO_CONNECT_TIMEOUT", rank);
+			return qoi_fail(error,
+					"rank %u did not answer in "
+					"QO_CONNECT_TIMEOUT",
+					rank);
 		if (error == -ECONNRESET)
-			return qoi_fail(error, "peer lost: rank %u, while "
-					"connecting", rank);
+			return qoi_fail(error,
+					"peer lost: rank %u, while "
+					"connecting",
+					rank);
 		if (error != 0)
 			return error;
 	}

@@ -127,8 +127,7 @@ static int room_alloc(struct room *room, uint32_t count)
 	if (room->all != NULL && room->chosen != NULL && room->members != NULL)
 		return 0;
 	room_free(room);
-	return qoi_fail(-ENOMEM, "no memory to split a team of %u ranks",
-			count);
+	return qoi_fail(-ENOMEM, "no memory to split a team of %u ranks", count);
 }
 
 int qo_team_split(qo_team_t team, int color, int key, qo_team_t *team_out)

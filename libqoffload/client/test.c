@@ -67,8 +67,9 @@ int qo_status_describe(const struct qo_status *status, char *text,
 		length = snprintf(text, text_bytes, "pending");
 	else if (status->state == QO_DONE)
 		length = snprintf(text, text_bytes, "done%s",
-				  (status->flags & QO_STATUS_LATE) != 0 ?
-					  ", after its deadline" : "");
+				  (status->flags & QO_STATUS_LATE) != 0
+					  ? ", after its deadline"
+					  : "");
 	else if (status->rank == QO_RANK_NONE)
 		length = snprintf(text, text_bytes, "failed: %s",
 				  qo_error_string(status->error));

@@ -17,9 +17,9 @@
 struct waiting {
 	const qo_request_t *handles;
 	size_t count;
-	uint32_t moved; /* QOI_READER_*: what the looks did */
-	size_t index;	/* which one ended */
-	uint64_t word;	/* its completion */
+	uint32_t moved;		 /* QOI_READER_*: what the looks did */
+	size_t index;		 /* which one ended */
+	uint64_t word;		 /* its completion */
 	struct qoi_agent *agent; /* of all of them */
 };
 
@@ -38,9 +38,9 @@ static uint64_t look(struct waiting *waiting, struct qoi_request *request,
 		     uint32_t generation, enum closeness closeness)
 {
 	uint64_t word = qoi_completion_observe(&request->completion);
-	int ours = closeness == LOOK_LAST ||
-		   (closeness == LOOK_LENT &&
-		    qoi_own32(&request->arrivals) == 0);
+	int ours =
+		closeness == LOOK_LAST ||
+		(closeness == LOOK_LENT && qoi_own32(&request->arrivals) == 0);
 
 	if (!qoi_completion_pending(word))
 		return word;
@@ -191,8 +191,8 @@ static int wait_slowly(struct waiting *waiting, int64_t deadline_ns)
 		case QOI_PATIENCE_OVER:
 			return -ETIMEDOUT;
 		case QOI_PATIENCE_SLEEP:
-			found = inlined ? sleep_inline(waiting, deadline_ns) :
-					  sleep_on_bell(waiting, deadline_ns);
+			found = inlined ? sleep_inline(waiting, deadline_ns)
+					: sleep_on_bell(waiting, deadline_ns);
 			qoi_patience_reset(&patience);
 			break;
 		default:
@@ -252,9 +252,9 @@ int qo_wait_any(const qo_request_t *requests, size_t count, int64_t deadline_ns,
 	}
 	if (found == -EBADF)
 		return qoi_fail(found, "qo_wait_any: a request is stale or "
-				"unknown");
+				       "unknown");
 	if (found == -EINVAL)
 		return qoi_fail(found, "qo_wait_any: requests of several "
-				"contexts: wait for each context's");
+				       "contexts: wait for each context's");
 	return found;
 }

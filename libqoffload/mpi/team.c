@@ -17,9 +17,8 @@ static int gather_start(const void *send, void *recv, size_t bytes, void *arg,
 	struct gather *gather = arg;
 
 	*request_out = gather;
-	if (MPI_Iallgather(send, (int)bytes, MPI_BYTE, recv, (int)bytes,
-			   MPI_BYTE, gather->comm,
-			   &gather->request) != MPI_SUCCESS)
+	if (MPI_Iallgather(send, (int)bytes, MPI_BYTE, recv, (int)bytes, MPI_BYTE,
+			   gather->comm, &gather->request) != MPI_SUCCESS)
 		return -EIO;
 	return 0;
 }

@@ -65,8 +65,8 @@ struct fault_conn {
 	struct qo_fault_fate plan; /* of the next put */
 	int has_plan;
 	uint32_t retry_polls; /* left in which a refused put may come again */
-	int dropping;	   /* a put was lost: so are those that follow */
-	uint64_t break_at; /* when that is noticed */
+	int dropping;	      /* a put was lost: so are those that follow */
+	uint64_t break_at;    /* when that is noticed */
 	int lost;
 	uint32_t tell_polls; /* left to tell the peer */
 };

@@ -204,8 +204,8 @@ int qo_shm_socket_recv(int fd, struct qo_shm_packet *packet, size_t *bytes_out)
 	}
 	collect_fds(&message, packet);
 	/* None of them arrives when this process has no descriptor left. */
-	packet->fds_lost = (message.msg_flags & MSG_CTRUNC) != 0 &&
-			   packet->fd_count == 0;
+	packet->fds_lost =
+		(message.msg_flags & MSG_CTRUNC) != 0 && packet->fd_count == 0;
 	if ((message.msg_flags & MSG_TRUNC) != 0 ||
 	    ((message.msg_flags & MSG_CTRUNC) != 0 && !packet->fds_lost)) {
 		qo_shm_packet_close(packet);

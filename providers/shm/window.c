@@ -64,7 +64,7 @@ int qo_shm_remote_open(struct qo_shm_conn *conn, struct qoi_message *message,
 	if (fd < 0 && !conn->local) {
 		free(remote);
 		return qoi_fail(-ENOMEM, "shm: no descriptor left to take a "
-				"peer's window: raise `ulimit -n`");
+					 "peer's window: raise `ulimit -n`");
 	}
 	memcpy(id.endpoint, conn->peer_id, sizeof(id.endpoint));
 	id.index = message->window_index;
