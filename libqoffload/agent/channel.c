@@ -109,6 +109,7 @@ int qoi_channel_init(struct qoi_channel *channel,
 	channel->out_slots_offset = params->peers.slots_offset;
 	channel->out_credit_offset = params->peers.credit_offset;
 	channel->credit_batch = params->credit_batch;
+	channel->get_bytes = params->get_bytes;
 	if (params->remote == NULL)
 		init_mapped(channel, params, params->own_base);
 	else if (params->remote->base != NULL)

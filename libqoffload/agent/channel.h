@@ -37,6 +37,7 @@ struct qoi_channel {
 	uint64_t out_slots_offset;	  /* in the peer's window */
 	uint64_t out_credit_offset; /* in the peer's window: its credit line */
 	uint8_t *image; /* unmapped: one slot being built.  Owner: channel */
+	uint64_t get_bytes;   /* the peer fetches messages from this size on */
 	uint64_t credit_sent; /* unmapped: last credit put to the peer */
 	uint64_t credit_shadow[QOI_CREDIT_BYTES / 8]; /* unmapped: for consumer */
 	struct qoi_producer producer;
@@ -53,7 +54,8 @@ struct qoi_channel_params {
 	struct qoi_channel_place own;	  /* in the own window */
 	struct qoi_channel_place peers;	  /* in the peer's window */
 	uint32_t credit_batch;
-	uint64_t start; /* position of the first slot */
+	uint64_t start;	    /* position of the first slot */
+	uint64_t get_bytes; /* from which the peer fetches; UINT64_MAX: never */
 };
 
 /*

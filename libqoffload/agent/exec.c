@@ -250,5 +250,5 @@ int qoi_exec_orphaned(struct qoi_exec *exec)
 		exec->error_rank = step->peer;
 		return fate;
 	}
-	return schedule->stage_count > 1 ? died(exec) : 0;
+	return died(exec);
 }

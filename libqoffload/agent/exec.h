@@ -63,9 +63,9 @@ int qoi_exec_fate(struct qoi_exec *exec);
 
 /*
  * As qoi_exec_fate(), of an instance under way: 0 while it can still end.  One
- * that said good-bye, or whose part is here, is missed by nobody.  One that
- * died is missed by all where steps follow from each other: a rank between us
- * and it has failed, and sends no more.
+ * that said good-bye is missed by those alone who still wait for its part.
+ * One that died is missed by all: a rank between us and it may have failed,
+ * and sends no more.
  */
 int qoi_exec_orphaned(struct qoi_exec *exec);
 

@@ -97,14 +97,10 @@ static int put_slots(const struct qoi_step *step, struct qoi_step_state *state,
 	return 1;
 }
 
-/*
- * Whether the peer fetches this message itself: it made its slots too small
- * for it, and it can.
- */
+/* Whether the peer fetches this message itself: it said so, and it can. */
 static int by_get(const struct qoi_step *step, const struct qoi_channel *channel)
 {
-	return step->bytes > channel->out_shape.payload_bytes &&
-	       channel->conn != NULL &&
+	return step->bytes >= channel->get_bytes && channel->conn != NULL &&
 	       (channel->conn->flags & QO_CONN_GET_BY_PEER) != 0;
 }
 

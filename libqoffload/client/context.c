@@ -220,7 +220,9 @@ int qo_agent_query(qo_context_t context, struct qo_agent_info *info_out)
 	info.failed_requests = qoi_own64(&agent->failed_requests);
 	info.late_requests = qoi_own64(&agent->late_requests);
 	info.cpu_ns = agent_cpu_ns(agent);
+	pthread_mutex_lock(&agent->table_lock);
 	info.request_slots_used = qoi_request_used(context->number);
+	pthread_mutex_unlock(&agent->table_lock);
 	info.request_slots = context->config.request_count;
 	snprintf(info.idle, sizeof(info.idle), "%s",
 		 idle_name(context->config.agent_idle));

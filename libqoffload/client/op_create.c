@@ -72,16 +72,24 @@ static int schedule_make(struct plan *plan)
 	return qoi_schedule_validate(op->schedule);
 }
 
+/* From which size on we fetch a peer's messages from its memory. */
+static uint64_t get_bytes(const struct qo_team *team, uint32_t rank)
+{
+	const struct qo_conn *conn = team->conns[rank];
+
+	if (conn == NULL || (conn->flags & QO_CONN_GET) == 0)
+		return UINT64_MAX;
+	return team->context->config.shm_get_bytes;
+}
+
 /* Which messages go where, and how long the ones are that slots carry. */
 static void messages_count(struct plan *plan)
 {
 	const struct qoi_schedule *schedule = plan->op->schedule;
-	const struct qoi_config *config = &plan->team->context->config;
 
 	for (uint32_t i = 0; i < schedule->step_count; i++) {
 		const struct qoi_step *step = &schedule->steps[i];
 		struct peer_plan *peer = &plan->peers[step->peer];
-		const struct qo_conn *conn = plan->team->conns[step->peer];
 
 		if (step->kind == QOI_STEP_PUT)
 			peer->puts = 1;
@@ -89,8 +97,7 @@ static void messages_count(struct plan *plan)
 			continue;
 		peer->takes = 1;
 		/* Longer ones we fetch ourselves. */
-		if ((conn->flags & QO_CONN_GET) != 0 &&
-		    step->bytes >= config->shm_get_bytes)
+		if (step->bytes >= peer->own.get_bytes)
 			continue;
 		if (step->bytes > peer->slot_message)
 			peer->slot_message = step->bytes;
@@ -199,6 +206,7 @@ static int plan_take(void *arg, uint32_t rank, const void *data, size_t bytes,
 				"bytes",
 				rank, bytes);
 	memcpy(&peer->peer, data, sizeof(peer->peer));
+	peer->peer.algorithm[sizeof(peer->peer.algorithm) - 1] = '\0';
 	return qoi_descriptor_compare(&peer->own, plan->team->rank, &peer->peer,
 				      rank, plan->team->id, plan->op->sequence);
 }
@@ -215,6 +223,7 @@ static int channel_make(struct plan *plan, uint32_t rank)
 		.own = peer->own.place,
 		.peers = peer->peer.place,
 		.credit_batch = peer->own.slot_count / 2,
+		.get_bytes = peer->peer.get_bytes,
 	};
 
 	if (op->remotes[rank] == NULL)
@@ -320,9 +329,11 @@ static int prepare(struct plan *plan)
 
 	if (error != 0)
 		return error;
-	for (uint32_t rank = 0; rank < plan->team->count; rank++)
+	for (uint32_t rank = 0; rank < plan->team->count; rank++) {
 		qoi_descriptor_fill(&plan->peers[rank].own, plan->coll,
 				    op->schedule->algorithm, rank);
+		plan->peers[rank].own.get_bytes = get_bytes(plan->team, rank);
+	}
 	messages_count(plan);
 	error = window_make(plan);
 	if (error != 0)

@@ -20,6 +20,7 @@ struct qoi_descriptor {
 	struct qoi_channel_place place; /* in this rank's window, for reader */
 	uint32_t slot_count;		/* what the reader fills; 0: nothing */
 	uint32_t payload_bytes;		/* of each slot */
+	uint64_t get_bytes; /* it fetches messages from this size on */
 };
 
 /* What this rank says to `peer`; place and slots are filled in elsewhere. */
