@@ -32,6 +32,7 @@ struct qoi_channel {
 	uint32_t rung;		  /* 1: published since the last ring */
 	uint32_t credit_batch;	  /* slots per credit */
 	uint32_t credit_due;	  /* released since the last credit */
+	uint32_t foreseen; /* messages looked at ahead; qoi_exec_orphaned() */
 	struct qoi_queue_shape out_shape; /* towards the peer */
 	struct qoi_queue_shape in_shape;  /* from the peer */
 	uint64_t out_slots_offset;	  /* in the peer's window */

@@ -233,19 +233,57 @@ static int died(struct qoi_exec *exec)
 	return 0;
 }
 
+#define FORESEEN_ALL UINT32_MAX
+
+/*
+ * Whether the part of one who said good-bye is missing.  Its k-th message from
+ * now on lies in the k-th slot, as long as each fits one; behind a longer one
+ * we look again when that is taken.
+ */
+static int step_misses(struct qoi_exec *exec, const struct qoi_step *step)
+{
+	struct qoi_channel *channel = exec->channels[step->peer];
+	const struct qoi_consumer *consumer = &channel->consumer;
+	uint64_t position;
+
+	/* It needs nothing of us; only what can't be put now never will. */
+	if (step->kind == QOI_STEP_PUT)
+		return step->stage == exec->stage;
+	if (channel->foreseen == FORESEEN_ALL)
+		return 0;
+	position = consumer->position + channel->foreseen++;
+	if (!qoi_slot_arrived(qoi_slot(consumer->slots, &channel->in_shape,
+				       position),
+			      position))
+		return 1;
+	if (step->bytes > channel->in_shape.payload_bytes)
+		channel->foreseen = FORESEEN_ALL;
+	return 0;
+}
+
+static void foresight_reset(struct qoi_exec *exec)
+{
+	for (uint32_t rank = 0; rank < exec->schedule->count; rank++) {
+		if (exec->channels[rank] != NULL)
+			exec->channels[rank]->foreseen = 0;
+	}
+}
+
 int qoi_exec_orphaned(struct qoi_exec *exec)
 {
 	const struct qoi_schedule *schedule = exec->schedule;
 	int fate;
 
+	foresight_reset(exec);
 	for (uint32_t i = exec->first; i < schedule->step_count; i++) {
 		const struct qoi_step *step = &schedule->steps[i];
 
 		if (step_is_local(step) ||
 		    (step->stage == exec->stage && exec->states[i].done))
 			continue;
+		/* In this order: what came before the good-bye is here then. */
 		fate = qoi_channel_fate(exec->channels[step->peer]);
-		if (fate == 0)
+		if (fate != -EPIPE || !step_misses(exec, step))
 			continue;
 		exec->error_rank = step->peer;
 		return fate;
