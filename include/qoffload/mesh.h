@@ -63,7 +63,8 @@ int qo_mesh_create(qo_team_t team, const struct qo_edge *edges, size_t count,
  * seams: `count` of them, at most one per outgoing edge; an edge that is not
  *   listed carries a seam of 0 bytes, so both ends stay in step.
  * deadline_ns: CLOCK_MONOTONIC or QO_NO_DEADLINE; a request that completes
- *   later has QO_STATUS_LATE set, and is counted; nothing is cancelled.
+ *   later has QO_STATUS_LATE set, and is counted; nothing is cancelled.  It
+ *   completes when a test or a wait first sees all its seams.
  * Returns: 0; -EAGAIN nothing was taken: an edge has no credit, or the round
  *   `depth` before has not been released; -EINVAL wrong round, edge or null
  *   data; -EMSGSIZE a seam is longer than its slot; -ECONNRESET.

@@ -20,6 +20,12 @@ struct qoi_channel_place {
 #define QOI_SLOT_DATA 1 /* bytes of the message */
 #define QOI_SLOT_GET 2	/* struct qoi_get_notice: fetch it yourself */
 
+/*
+ * Flag of a notice whose sender gave up: its memory is the user's again.  Set
+ * before that, and looked at after each fetch.
+ */
+#define QOI_SLOT_REVOKED 1
+
 struct qoi_get_notice {
 	uint64_t address; /* in the sender's memory */
 	uint64_t bytes;

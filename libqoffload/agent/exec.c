@@ -88,10 +88,26 @@ void qoi_exec_start(struct qoi_exec *exec)
 	stage_enter(exec, 0, 0);
 }
 
+void qoi_exec_give_up(struct qoi_exec *exec, int error)
+{
+	const struct qoi_schedule *schedule = exec->schedule;
+
+	exec->error = error;
+	for (uint32_t i = exec->first; i < schedule->step_count; i++) {
+		if (schedule->steps[i].stage != exec->stage)
+			break;
+		if (exec->states[i].noticed && !exec->states[i].done)
+			qoi_step_revoke(exec, &schedule->steps[i],
+					&exec->states[i]);
+	}
+	/* Revoked for all to see, before the user writes there again. */
+	qoi_store_load_barrier();
+}
+
 static int exec_fail(struct qoi_exec *exec, uint32_t peer, int error)
 {
-	exec->error = error;
 	exec->error_rank = peer;
+	qoi_exec_give_up(exec, error);
 	return error;
 }
 

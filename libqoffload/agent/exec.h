@@ -55,6 +55,12 @@ int qoi_exec_advance(struct qoi_exec *exec, struct qoi_budget *budget);
 int qoi_exec_only_arrivals(const struct qoi_exec *exec, const uint64_t **watch,
 			   uint64_t *value);
 
+/*
+ * Ends an instance that failed: takes back the notices by which peers may
+ * still fetch from the user's memory.  Before the request is finished.
+ */
+void qoi_exec_give_up(struct qoi_exec *exec, int error);
+
 /* Wakes the peers that sleep over what was published since the last time. */
 void qoi_exec_ring(struct qoi_exec *exec);
 

@@ -53,7 +53,7 @@ void qoi_op_fail_orphan(struct qo_op *op)
 	fate = qoi_exec_orphaned(&op->exec);
 	if (fate == 0)
 		return;
-	op->exec.error = fate;
+	qoi_exec_give_up(&op->exec, fate);
 	qoi_request_finish(op->request, fate, (int32_t)op->exec.error_rank);
 }
 

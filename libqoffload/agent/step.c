@@ -68,6 +68,19 @@ static int put_notice(const struct qoi_step *step, struct qoi_step_state *state,
 	return 1;
 }
 
+void qoi_step_revoke(const struct qoi_exec *exec, const struct qoi_step *step,
+		     const struct qoi_step_state *state)
+{
+	struct qoi_channel *channel = exec->channels[step->peer];
+	struct qoi_layout_edge_slot *slot;
+
+	if (step->kind != QOI_STEP_PUT || !qoi_channel_mapped(channel))
+		return;
+	slot = (void *)qoi_slot(channel->producer.slots, &channel->out_shape,
+				state->position - 1);
+	qoi_publish16(&slot->flags, QOI_SLOT_REVOKED);
+}
+
 /* Our copy into the peer's slots, as many as have credit. */
 static int put_slots(const struct qoi_step *step, struct qoi_step_state *state,
 		     struct qoi_channel *channel, const uint8_t *from,
@@ -131,6 +144,16 @@ static void deliver(const struct qoi_exec *exec, const struct qoi_step *step,
 	spend(budget, bytes);
 }
 
+/* Whether the sender gave up on the message at the head of the queue. */
+static int notice_revoked(const struct qoi_channel *channel)
+{
+	const struct qoi_consumer *consumer = &channel->consumer;
+	const struct qoi_layout_edge_slot *slot = (const void *)qoi_slot(
+		consumer->slots, &channel->in_shape, consumer->position);
+
+	return (qoi_observe16(&slot->flags) & QOI_SLOT_REVOKED) != 0;
+}
+
 /* Fetches one bounded piece from the peer's memory. */
 static int fetch(const struct qoi_exec *exec, const struct qoi_step *step,
 		 struct qoi_step_state *state, struct qoi_channel *channel,
@@ -149,6 +172,9 @@ static int fetch(const struct qoi_exec *exec, const struct qoi_step *step,
 	error = ops->get(channel->conn, address + state->moved, to, bytes);
 	if (error != 0)
 		return error;
+	/* Fetched while it was still the sender's to give? */
+	if (notice_revoked(channel))
+		return -ECONNRESET;
 	if (step->kind == QOI_STEP_REDUCE)
 		fold(exec, target(exec, step) + state->moved, to, bytes);
 	state->moved += bytes;

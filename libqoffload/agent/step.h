@@ -9,6 +9,10 @@
 int qoi_step_advance(struct qoi_exec *exec, const struct qoi_step *step,
 		     struct qoi_step_state *state, struct qoi_budget *budget);
 
+/* Takes back the notice of a PUT that is not done. */
+void qoi_step_revoke(const struct qoi_exec *exec, const struct qoi_step *step,
+		     const struct qoi_step_state *state);
+
 /* An arrival that fits one slot, so that the reader may take it. */
 int qoi_step_is_small(const struct qoi_exec *exec, const struct qoi_step *step);
 

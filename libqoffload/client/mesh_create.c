@@ -167,7 +167,8 @@ static int note_match(struct plan *plan, uint32_t rank,
 	for (uint32_t i = 0; i < mesh->edge_count; i++) {
 		const struct qo_edge *edge = &plan->edges[i];
 
-		if (mesh->edges[i].roles == 0 || edge->source != note->source ||
+		if (mesh->edges[i].roles == 0 || mesh->edges[i].peer != rank ||
+		    edge->source != note->source ||
 		    edge->destination != note->destination ||
 		    edge->tag != note->tag)
 			continue;
@@ -430,6 +431,9 @@ int qo_mesh_destroy(qo_mesh_t mesh)
 
 	if (mesh == NULL)
 		return qoi_fail(-EINVAL, "qo_mesh_destroy: mesh is NULL");
+	/* Without a thread nobody else moves what is on its way. */
+	if (!mesh->agent->threaded)
+		qoi_agent_try_cycle(mesh->agent);
 	qoi_work_lock(&mesh->work);
 	owes = qoi_mesh_owes(mesh);
 	qoi_work_unlock(&mesh->work);

@@ -259,6 +259,7 @@ int qo_mesh_arrived(qo_request_t request, uint32_t edge,
 {
 	struct qoi_round *round;
 	struct qo_mesh *mesh = mesh_of(request, &round);
+	int fate;
 
 	if (mesh == NULL)
 		return qoi_answer(-EBADF, "qo_mesh_arrived: stale request");
@@ -272,9 +273,11 @@ int qo_mesh_arrived(qo_request_t request, uint32_t edge,
 				"qo_mesh_arrived: edge %u does not "
 				"end at this rank",
 				edge);
+	/* In this order: what came before the loss is here then. */
+	fate = qoi_edge_fate(&mesh->edges[edge]);
 	if (qoi_edge_arrived(&mesh->edges[edge], round->round))
 		return view_fill(mesh, round, edge, view_out);
-	return qoi_edge_fate(&mesh->edges[edge]) != 0 ? -ECONNRESET : -EAGAIN;
+	return fate != 0 ? -ECONNRESET : -EAGAIN;
 }
 
 /* Rounds may be released in any order; credits say "all below". */

@@ -221,7 +221,7 @@ int qoi_team_build(struct qo_context *context, uint32_t rank, uint32_t count,
 	}
 	crowd_count(team);
 	if (team->oversubscribed)
-		context->agent.crowded = 1;
+		qoi_set_own32(&context->agent.crowded, 1);
 	qoi_log_debug("team %016llx rank %u count %u here %u oversubscribed %u",
 		      (unsigned long long)team->id, rank, count,
 		      team->ranks_here, team->oversubscribed);

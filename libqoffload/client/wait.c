@@ -177,7 +177,8 @@ static int wait_slowly(struct waiting *waiting, int64_t deadline_ns)
 	int inlined = !agent->threaded;
 	int found = 0;
 
-	qoi_patience_init(&patience, agent->config, agent->crowded);
+	qoi_patience_init(&patience, agent->config,
+			  (int)qoi_own32(&agent->crowded));
 	while (found == 0) {
 		waiting->moved = 0;
 		if (inlined)
