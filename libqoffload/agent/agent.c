@@ -148,8 +148,9 @@ static int work_move(struct qoi_agent *agent, uint32_t index)
 	int more;
 
 	if (!qoi_try_lock32(&work->lock)) {
+		/* Who holds it may have looked before: don't sleep on it. */
 		agent->unlent++;
-		return 0;
+		return 1;
 	}
 	more = work->ops->advance(work, &budget);
 	if (!more) {

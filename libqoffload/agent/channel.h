@@ -24,7 +24,7 @@ struct qoi_channel_place {
  * Flag of a notice whose sender gave up: its memory is the user's again.  Set
  * before that, and looked at after each fetch.
  */
-#define QOI_SLOT_REVOKED 1
+#define QOI_SLOT_REVOKED 0x8000u /* with the rank to blame below */
 
 struct qoi_get_notice {
 	uint64_t address; /* in the sender's memory */
@@ -39,6 +39,7 @@ struct qoi_channel {
 	uint32_t credit_batch;	  /* slots per credit */
 	uint32_t credit_due;	  /* released since the last credit */
 	uint32_t foreseen; /* messages looked at ahead; qoi_exec_orphaned() */
+	uint32_t blamed;   /* by a notice that was revoked: rank + 1; 0: none */
 	struct qoi_queue_shape out_shape; /* towards the peer */
 	struct qoi_queue_shape in_shape;  /* from the peer */
 	uint64_t out_slots_offset;	  /* in the peer's window */

@@ -106,7 +106,11 @@ void qoi_exec_give_up(struct qoi_exec *exec, int error)
 
 static int exec_fail(struct qoi_exec *exec, uint32_t peer, int error)
 {
+	const struct qoi_channel *channel = exec->channels[peer];
+
 	exec->error_rank = peer;
+	if (channel != NULL && channel->blamed != 0)
+		exec->error_rank = channel->blamed - 1;
 	qoi_exec_give_up(exec, error);
 	return error;
 }

@@ -50,6 +50,7 @@ void qoi_op_fail_orphan(struct qo_op *op)
 
 	if (!qoi_request_pending(op->request) || qoi_exec_fate(&op->exec) == 0)
 		return;
+	op->loss_seen = 1;
 	fate = qoi_exec_orphaned(&op->exec);
 	if (fate == 0)
 		return;
@@ -86,8 +87,14 @@ static void op_peer_gone(struct qoi_work *work)
 static void op_read(struct qoi_work *work, struct qoi_request *request,
 		    struct qoi_budget *budget)
 {
-	if (qoi_request_pending(request))
-		qoi_op_move((struct qo_op *)work, budget);
+	struct qo_op *op = (struct qo_op *)work;
+
+	if (!qoi_request_pending(request))
+		return;
+	qoi_op_move(op, budget);
+	/* No agent looks after it while a waiter lends. */
+	if (op->loss_seen)
+		qoi_op_fail_orphan(op);
 }
 
 const struct qoi_work_ops qoi_op_work_ops = {

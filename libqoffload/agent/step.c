@@ -78,7 +78,8 @@ void qoi_step_revoke(const struct qoi_exec *exec, const struct qoi_step *step,
 		return;
 	slot = (void *)qoi_slot(channel->producer.slots, &channel->out_shape,
 				state->position - 1);
-	qoi_publish16(&slot->flags, QOI_SLOT_REVOKED);
+	qoi_publish16(&slot->flags,
+		      (uint16_t)(QOI_SLOT_REVOKED | exec->error_rank));
 }
 
 /* Our copy into the peer's slots, as many as have credit. */
@@ -144,14 +145,24 @@ static void deliver(const struct qoi_exec *exec, const struct qoi_step *step,
 	spend(budget, bytes);
 }
 
-/* Whether the sender gave up on the message at the head of the queue. */
-static int notice_revoked(const struct qoi_channel *channel)
+/*
+ * Whether the sender gave up on the message at the head of the queue; who is
+ * to blame, it says too.
+ */
+static int notice_revoked(const struct qoi_exec *exec,
+			  struct qoi_channel *channel)
 {
 	const struct qoi_consumer *consumer = &channel->consumer;
 	const struct qoi_layout_edge_slot *slot = (const void *)qoi_slot(
 		consumer->slots, &channel->in_shape, consumer->position);
+	uint16_t flags = qoi_observe16(&slot->flags);
+	uint32_t rank = flags & (QOI_SLOT_REVOKED - 1);
 
-	return (qoi_observe16(&slot->flags) & QOI_SLOT_REVOKED) != 0;
+	if ((flags & QOI_SLOT_REVOKED) == 0)
+		return 0;
+	if (rank < exec->schedule->count)
+		channel->blamed = rank + 1;
+	return 1;
 }
 
 /* Fetches one bounded piece from the peer's memory. */
@@ -170,11 +181,11 @@ static int fetch(const struct qoi_exec *exec, const struct qoi_step *step,
 	if (step->kind == QOI_STEP_REDUCE)
 		to = exec->bounce;
 	error = ops->get(channel->conn, address + state->moved, to, bytes);
+	/* Fetched while it was still the sender's to give? */
+	if (notice_revoked(exec, channel))
+		return -ECONNRESET;
 	if (error != 0)
 		return error;
-	/* Fetched while it was still the sender's to give? */
-	if (notice_revoked(channel))
-		return -ECONNRESET;
 	if (step->kind == QOI_STEP_REDUCE)
 		fold(exec, target(exec, step) + state->moved, to, bytes);
 	state->moved += bytes;

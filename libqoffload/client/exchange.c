@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE /* nanosleep under -std=c11 */
 #include "libqoffload/client/exchange.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "libqoffload/base/clock.h"
 #include "libqoffload/base/error.h"
@@ -81,6 +83,35 @@ static int refused(struct qo_team *team, uint32_t rank, uint32_t sequence,
 			qo_error_string(refusal.error));
 }
 
+/* Between two looks while nothing else is to do. */
+#define LOOK_NS 50000
+
+/*
+ * Takes a message.  Without an agent's thread, what a peer still needs of us
+ * before it can send must be moved here.
+ */
+static int recv_message(struct qo_team *team, struct qo_conn *conn,
+			const struct qo_control_tag *tag, size_t *bytes_out,
+			struct qo_remote **remote_out, int64_t deadline)
+{
+	const struct qo_provider_ops *ops = conn->endpoint->provider->ops;
+	const struct timespec pause = { 0, LOOK_NS };
+	struct qoi_agent *agent = &team->context->agent;
+
+	while (!agent->threaded && qoi_clock_ns() < deadline) {
+		int error = ops->control_recv(conn, tag, team->control,
+					      QO_CONTROL_BYTES_MAX, bytes_out,
+					      remote_out, 0);
+
+		if (error != -ETIMEDOUT)
+			return error;
+		if (qoi_agent_try_cycle(agent) <= 0)
+			nanosleep(&pause, NULL);
+	}
+	return ops->control_recv(conn, tag, team->control, QO_CONTROL_BYTES_MAX,
+				 bytes_out, remote_out, deadline);
+}
+
 static int recv_one(const struct qoi_exchange *exchange, uint32_t rank,
 		    int64_t deadline)
 {
@@ -90,9 +121,7 @@ static int recv_one(const struct qoi_exchange *exchange, uint32_t rank,
 	struct qo_conn *conn = team->conns[rank];
 	struct qo_remote *remote = NULL;
 	size_t bytes = 0;
-	int error = conn->endpoint->provider->ops->control_recv(
-		conn, &tag, team->control, QO_CONTROL_BYTES_MAX, &bytes,
-		&remote, deadline);
+	int error = recv_message(team, conn, &tag, &bytes, &remote, deadline);
 
 	if (error != 0)
 		return told(team, rank, exchange->sequence, error);

@@ -371,8 +371,10 @@ static int agree(struct plan *plan)
 static void op_end(struct qo_op *op)
 {
 	qoi_agent_forget(op->agent, &op->work);
-	if (qoi_request_pending(op->request))
+	if (qoi_request_pending(op->request)) {
+		op->exec.error_rank = op->team->rank;
 		qoi_exec_give_up(&op->exec, -EPIPE);
+	}
 	qoi_object_remove(&op->team->context->objects, &op->object);
 	qoi_sub32(&op->team->held, 1);
 	op_free(op);

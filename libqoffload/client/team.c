@@ -63,25 +63,53 @@ int qoi_member_fill(struct qo_context *context, struct qoi_member *member)
 	return error;
 }
 
+/* What goes through the application's allgather, in one piece of memory. */
+struct gathering {
+	struct qoi_member own;
+	struct qoi_member all[];
+};
+
+/* How long to wait for the others when there is no configuration. */
+#define GATHER_TIMEOUT_NS (UINT64_C(30) * 1000000000)
+
 /*
- * The allgather of the application's.  A rank that could not fill its member
- * takes part with an empty one, so that the others hear of it.
+ * Waits for the allgather.  -ETIMEDOUT: it may still write to its buffers.
  */
-static int oob_gather(const struct qo_oob *oob, const struct qoi_member *own,
-		      struct qoi_member *all)
+static int gather_await(struct qo_context *context, const struct qo_oob *oob,
+			void *request)
+{
+	uint64_t timeout = context == NULL ? GATHER_TIMEOUT_NS
+					   : context->config.connect_timeout;
+	int64_t deadline = qoi_clock_after(qoi_clock_ns(), timeout);
+
+	for (;;) {
+		int error = oob->test(request, oob->arg);
+
+		if (error != -EAGAIN)
+			return error;
+		if (qoi_clock_ns() >= deadline)
+			return -ETIMEDOUT;
+		/* What a peer waits for before it can come here. */
+		if (context == NULL || context->agent.threaded ||
+		    qoi_agent_try_cycle(&context->agent) <= 0)
+			sched_yield();
+	}
+}
+
+static int oob_gather(struct qo_context *context, const struct qo_oob *oob,
+		      struct gathering *gathering)
 {
 	void *request = NULL;
-	int error = oob->allgather(own, all, sizeof(*own), oob->arg, &request);
+	int error = oob->allgather(&gathering->own, gathering->all,
+				   sizeof(gathering->own), oob->arg, &request);
 
 	if (error != 0)
 		return qoi_fail(error, "out-of-band allgather: %s",
 				qo_error_string(error));
-	for (;;) {
-		error = oob->test(request, oob->arg);
-		if (error != -EAGAIN)
-			break;
-		sched_yield();
-	}
+	error = gather_await(context, oob, request);
+	if (error == -ETIMEDOUT)
+		return qoi_fail(error, "out-of-band allgather: not all ranks "
+				       "came in QO_CONNECT_TIMEOUT");
 	if (oob->free != NULL)
 		oob->free(request, oob->arg);
 	if (error != 0)
@@ -90,10 +118,8 @@ static int oob_gather(const struct qo_oob *oob, const struct qoi_member *own,
 	return 0;
 }
 
-static int oob_check(qo_context_t context, const struct qo_oob *oob)
+static int oob_check(const struct qo_oob *oob)
 {
-	if (!qoi_context_live(context))
-		return qoi_fail(-EBADF, "qo_team_create: not a context");
 	if (oob == NULL || oob->size < sizeof(*oob))
 		return qoi_fail(-EINVAL, "qo_team_create: oob is NULL or its "
 					 "size is not sizeof(struct qo_oob)");
@@ -108,31 +134,52 @@ static int oob_check(qo_context_t context, const struct qo_oob *oob)
 	return 0;
 }
 
+/*
+ * Presents this rank.  One that cannot take part leaves an empty member, which
+ * the others refuse at once.
+ */
+static int own_present(struct qo_context *context, const qo_team_t *team_out,
+		       struct qoi_member *own)
+{
+	int error = 0;
+
+	if (context == NULL)
+		error = qoi_fail(-EBADF, "qo_team_create: not a context");
+	else if (team_out == NULL)
+		error = qoi_fail(-EINVAL, "qo_team_create: team_out is NULL");
+	else
+		error = qoi_member_fill(context, own);
+	if (error != 0)
+		memset(own, 0, sizeof(*own));
+	return error;
+}
+
 int qo_team_create(qo_context_t context, const struct qo_oob *oob,
 		   qo_team_t *team_out)
 {
-	struct qoi_member own;
-	struct qoi_member *all;
-	int error = oob_check(context, oob);
-	int filled;
+	struct gathering *gathering;
+	int error = oob_check(oob);
+	int present;
 
 	if (error != 0)
 		return error;
-	if (team_out == NULL)
-		return qoi_fail(-EINVAL, "qo_team_create: team_out is NULL");
-	all = calloc(oob->count, sizeof(*all));
-	if (all == NULL)
+	if (!qoi_context_live(context))
+		context = NULL;
+	gathering = calloc(1, sizeof(*gathering) +
+				      oob->count * sizeof(gathering->all[0]));
+	if (gathering == NULL)
 		return qoi_fail(-ENOMEM, "no memory for %u members", oob->count);
-	filled = qoi_member_fill(context, &own);
-	if (filled != 0)
-		own.magic = 0; /* so the others refuse it at once */
-	error = oob_gather(oob, &own, all);
+	present = own_present(context, team_out, &gathering->own);
+	error = oob_gather(context, oob, gathering);
+	/* Left alone: the allgather is under way, and may write there. */
+	if (error == -ETIMEDOUT)
+		return present != 0 ? present : error;
 	if (error == 0)
-		error = filled;
+		error = present;
 	if (error == 0)
-		error = qoi_team_build(context, oob->rank, oob->count, all,
-				       team_out);
-	free(all);
+		error = qoi_team_build(context, oob->rank, oob->count,
+				       gathering->all, team_out);
+	free(gathering);
 	return error;
 }
 
