@@ -203,24 +203,60 @@ static int wait_slowly(struct waiting *waiting, int64_t deadline_ns)
 	return found;
 }
 
+/*
+ * Whether an agent left something to us that is still pending: it may sleep
+ * over it.
+ */
+static int must_hand_back(const struct waiting *waiting)
+{
+	for (size_t i = 0; i < waiting->count; i++) {
+		const struct qoi_request *request =
+			qoi_request_find(waiting->handles[i]);
+
+		if (waiting->handles[i].id != QO_REQUEST_NULL_ID &&
+		    qoi_request_pending(request) &&
+		    qoi_own32(&request->arrivals) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+/* With a deadline that has passed: looks once, and lends nothing. */
+static int look_once(struct waiting *waiting)
+{
+	int found;
+
+	if (!waiting->agent->threaded)
+		qoi_agent_try_cycle(waiting->agent);
+	found = look_all(waiting, LOOK_WATCH);
+	return found == 0 ? -ETIMEDOUT : found;
+}
+
+static int wait_lending(struct waiting *waiting, int64_t deadline_ns)
+{
+	int found;
+
+	lend(waiting, 1);
+	found = wait_slowly(waiting, deadline_ns);
+	/* We ended it: nobody told those who wait for it too. */
+	if (lend(waiting, 0))
+		qoi_agent_tell_waiters(waiting->agent);
+	if (must_hand_back(waiting))
+		qoi_agent_wake(waiting->agent);
+	return found;
+}
+
 /* Returns 1, -ETIMEDOUT, -EBADF, -ENOENT or -EINVAL. */
 static int wait_for(struct waiting *waiting, int64_t deadline_ns)
 {
 	int found = look_all(waiting, LOOK_WATCH);
-	int others;
 
-	if (found == 0) {
-		lend(waiting, 1);
-		found = wait_slowly(waiting, deadline_ns);
-		others = lend(waiting, 0);
-		/* What is still pending goes back to the agent. */
-		if (found != 1 || waiting->count > 1)
-			qoi_agent_wake(waiting->agent);
-	} else {
-		others = (waiting->moved & QOI_READER_ENDED) != 0;
-	}
-	/* We ended it: nobody told those who wait for it too. */
-	if (others && waiting->agent != NULL)
+	if (found == 0 && deadline_ns != QO_NO_DEADLINE &&
+	    qoi_clock_ns() >= deadline_ns)
+		found = look_once(waiting);
+	if (found == 0)
+		return wait_lending(waiting, deadline_ns);
+	if ((waiting->moved & QOI_READER_ENDED) != 0)
 		qoi_agent_tell_waiters(waiting->agent);
 	return found;
 }
