@@ -3,6 +3,6 @@
 # they belong to; the overview and what is written by hand stand here.
 
 dist_man_MANS += docs/man/qoffload.7
-dist_doc_DATA += docs/architecture.md docs/architecture.svg
+dist_doc_DATA += docs/architecture.md docs/architecture.svg docs/design-notes.md
 # The examples are not installed; nor are their pages.
 EXTRA_DIST += README.md docs/man/qwindow.1 docs/man/steane_lut.1

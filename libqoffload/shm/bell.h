@@ -43,7 +43,8 @@ void qoi_bell_ring_waiters(struct qoi_bell *bell);
  */
 uint32_t qoi_bell_announce(struct qoi_bell *bell);
 /* Sleeps unless rung since `sequence`; returns 0 or -ETIMEDOUT; un-announces. */
-int qoi_bell_sleep(struct qoi_bell *bell, uint32_t sequence, int64_t deadline_ns);
+int qoi_bell_sleep(struct qoi_bell *bell, uint32_t sequence,
+		   int64_t deadline_ns);
 void qoi_bell_cancel(struct qoi_bell *bell);
 
 /*

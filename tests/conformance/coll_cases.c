@@ -99,9 +99,8 @@ static void trial_lay(struct trial *trial)
 						trial->recv_places);
 		trial->send_extent = trial->send_counts[0];
 		if (trial->kind == QOI_ALLTOALLV)
-			trial->send_extent = places_lay(ranks,
-							trial->send_counts,
-							trial->send_places);
+			trial->send_extent = places_lay(
+				ranks, trial->send_counts, trial->send_places);
 		break;
 	case QOI_ALLTOALL:
 	case QOI_ALLGATHER:
@@ -110,9 +109,9 @@ static void trial_lay(struct trial *trial)
 		places_even(ranks, trial->count, trial->recv_counts,
 			    trial->recv_places);
 		trial->recv_extent = ranks * trial->count;
-		trial->send_extent = trial->kind == QOI_ALLTOALL ?
-					     ranks * trial->count :
-					     trial->count;
+		trial->send_extent = trial->kind == QOI_ALLTOALL
+					     ? ranks * trial->count
+					     : trial->count;
 		break;
 	default:
 		trial->send_extent = trial->recv_extent = trial->count;
@@ -312,8 +311,8 @@ static const struct {
 	uint64_t count;
 	int32_t type;
 } shapes[] = {
-	{ 0, QO_INT32 },  { 1, QO_UINT8 },    { 3, QO_INT16 },
-	{ 5, QO_DOUBLE }, { 300, QO_UINT64 }, { 5000, QO_INT64 },
+	{ 0, QO_INT32 },     { 1, QO_UINT8 },	 { 3, QO_INT16 },
+	{ 5, QO_DOUBLE },    { 300, QO_UINT64 }, { 5000, QO_INT64 },
 	{ 30011, QO_FLOAT },
 };
 
@@ -381,8 +380,8 @@ static int algorithm_is(struct qot_rank *rank, qo_team_t team,
 
 	QOT_CHECK(rank, qo_barrier_init(team, &op) == 0);
 	QOT_CHECK(rank, qo_op_describe(op, text, sizeof(text)) == 0);
-	QOT_CHECK(rank, strcmp(wanted, "auto") == 0 ||
-				strstr(text, wanted) != NULL);
+	QOT_CHECK(rank,
+		  strcmp(wanted, "auto") == 0 || strstr(text, wanted) != NULL);
 	QOT_CHECK(rank, qo_op_destroy(op) == 0);
 	return 0;
 }

@@ -181,9 +181,16 @@ static void group_run(const struct qoc_case *group, const struct prov *prov,
 	}
 }
 
+/* For AddressSanitizer: an allocation that fails is a part of the tests. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
+
 int main(int argc, char **argv)
 {
-	struct prov prov = { 0 };
+	static struct prov prov;
 	struct totals totals = { 0 };
 	struct qoc_env env;
 	char setting[64];

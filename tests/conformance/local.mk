@@ -1,1 +1,47 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# One program, run once for each .prov file.
+qo_conformance_provs =
+if PROVIDER_SELF
+qo_conformance_provs += tests/conformance/self.prov
+if PROVIDER_SHM
+qo_conformance_provs += tests/conformance/shm.prov \
+	tests/conformance/shm-copy.prov tests/conformance/shm-sleep.prov
+if PROVIDER_FAULT
+qo_conformance_provs += tests/conformance/fault.prov
+endif
+endif
+endif
+
+TEST_EXTENSIONS += .prov
+PROV_LOG_COMPILER = $(QO_TEST_LIMIT) tests/conformance/conformance$(EXEEXT)
+TESTS += $(qo_conformance_provs)
+EXTRA_DIST += tests/conformance/self.prov tests/conformance/shm.prov \
+	tests/conformance/shm-copy.prov tests/conformance/shm-sleep.prov \
+	tests/conformance/fault.prov
+
+check_PROGRAMS += tests/conformance/conformance
+tests_conformance_conformance_SOURCES = \
+	tests/conformance/conformance.c \
+	tests/conformance/suite.c tests/conformance/suite.h \
+	tests/conformance/data.c tests/conformance/data.h \
+	tests/conformance/coll_cases.c \
+	tests/conformance/reduce_cases.c \
+	tests/conformance/mismatch_cases.c \
+	tests/conformance/mesh_cases.c \
+	tests/conformance/mesh_error_cases.c \
+	tests/conformance/team_cases.c \
+	tests/conformance/request_cases.c \
+	tests/conformance/thread_cases.c \
+	tests/conformance/progress_cases.c \
+	tests/conformance/death_cases.c \
+	tests/conformance/limit_cases.c \
+	tests/conformance/size_cases.c \
+	tests/support/ranks.c tests/support/ranks.h
+tests_conformance_conformance_LDADD = libqoffload-core.la $(QO_LIBS)
+
+# More than 2 GiB at once; alone, since it takes the memory for that.
+check_PROGRAMS += tests/conformance/huge
+TESTS += tests/conformance/huge
+tests_conformance_huge_SOURCES = tests/conformance/huge.c \
+	tests/support/ranks.c tests/support/ranks.h
+tests_conformance_huge_LDADD = libqoffload-core.la $(QO_LIBS)

@@ -20,9 +20,9 @@ struct graph {
 static void edge_add(struct graph *graph, uint32_t source, uint32_t destination,
 		     uint32_t slot_bytes, uint32_t depth)
 {
-	graph->edges[graph->count] = (struct qo_edge){
-		source, destination, graph->count, slot_bytes, depth, 0
-	};
+	graph->edges[graph->count] =
+		(struct qo_edge){ source,     destination, graph->count,
+				  slot_bytes, depth,	   0 };
 	graph->count++;
 }
 
@@ -52,8 +52,7 @@ static uint32_t seam_bytes(const struct qo_edge *edge, uint64_t round)
 {
 	if (edge->slot_bytes == 0 || round % 5 == 4)
 		return 0;
-	return (uint32_t)(qoc_seed(edge->tag, round, 1) %
-			  (edge->slot_bytes + 1));
+	return (uint32_t)(qoc_seed(edge->tag, round, 1) % (edge->slot_bytes + 1));
 }
 
 static int round_post(qo_mesh_t mesh, const struct graph *graph, uint32_t me,
@@ -71,9 +70,9 @@ static int round_post(qo_mesh_t mesh, const struct graph *graph, uint32_t me,
 		if (graph->edges[i].source != me)
 			continue;
 		qoc_fill(&data[i][1], QO_UINT8, bytes, qoc_seed(i, round, 2));
-		seams[count++] = (struct qo_seam){
-			i, bytes, bytes == 0 ? NULL : &data[i][1]
-		};
+		seams[count++] =
+			(struct qo_seam){ i, bytes,
+					  bytes == 0 ? NULL : &data[i][1] };
 	}
 	error = qo_mesh_post(mesh, round, seams, count, QO_NO_DEADLINE,
 			     request_out);
@@ -147,8 +146,7 @@ static int views_named(struct qot_rank *rank, const struct graph *graph,
 			continue;
 		/* As often as wanted. */
 		for (int n = 0; n < 2; n++) {
-			QOT_CHECK(rank, qo_mesh_arrived(request, i, &view) ==
-						0);
+			QOT_CHECK(rank, qo_mesh_arrived(request, i, &view) == 0);
 			QOT_CHECK(rank, view.edge == i);
 			QOC_PASS(view_check(graph, &view, round));
 		}
@@ -181,17 +179,16 @@ static int rounds_run(struct qot_rank *rank, const struct graph *graph,
 	qo_team_t team;
 
 	QOC_PASS(qoc_join(rank, NULL, &context, &team));
-	QOT_CHECK(rank, qo_mesh_create(team, graph->edges, graph->count,
-				       &mesh) == 0);
+	QOT_CHECK(rank,
+		  qo_mesh_create(team, graph->edges, graph->count, &mesh) == 0);
 	for (uint64_t round = 0; round < rounds; round++) {
 		struct qo_status status;
 		qo_request_t request;
 
-		QOC_PASS(post_soon(rank, mesh, graph, context, round,
-				   &request));
-		QOC_PASS(round % 2 == 0 ?
-				 views_any(rank, graph, request, round) :
-				 views_named(rank, graph, request, round));
+		QOC_PASS(post_soon(rank, mesh, graph, context, round, &request));
+		QOC_PASS(round % 2 == 0
+				 ? views_any(rank, graph, request, round)
+				 : views_named(rank, graph, request, round));
 		QOT_CHECK(rank, qo_mesh_release(request) == 0);
 		QOT_CHECK(rank, qo_test(request, &status) == -EBADF);
 		QOT_CHECK(rank, qo_mesh_release(request) == -EBADF);
@@ -214,6 +211,18 @@ static int star_mesh(struct qot_rank *rank)
 
 	graph_star(&graph, rank->count);
 	return rounds_run(rank, &graph, qoc_env(rank)->faulty ? 40 : 100);
+}
+
+/* Many at a time, most of them shorter than a word or a line. */
+static int many_seams(struct qot_rank *rank)
+{
+	static const uint32_t sizes[] = { 0, 1, 3, 8, 63, 64, 300, 2000 };
+	static struct graph graph;
+
+	graph.count = 0;
+	for (uint32_t i = 0; i < 40; i++)
+		edge_add(&graph, i % 2, 1 - i % 2, sizes[i / 2 % 8], 8);
+	return rounds_run(rank, &graph, 2500);
 }
 
 /* Not knowing of the others' edges, and a rank without any. */
@@ -244,8 +253,8 @@ static int isolated_rank(struct qot_rank *rank)
 	} else {
 		QOC_PASS(qoc_wait_done(request, qoc_in_ms(WAIT_MS)));
 		QOT_CHECK(rank, qo_mesh_arrived(request, 0, &view) == 0);
-		QOT_CHECK(rank, view.bytes == 8 &&
-					memcmp(view.data, &value, 8) == 0);
+		QOT_CHECK(rank,
+			  view.bytes == 8 && memcmp(view.data, &value, 8) == 0);
 	}
 	QOT_CHECK(rank, qo_mesh_release(request) == 0);
 	QOC_PASS(qoc_mesh_destroy(rank, context, mesh));
@@ -259,14 +268,14 @@ static int credit_source(struct qot_rank *rank, qo_context_t context,
 	qo_request_t request;
 
 	for (uint64_t round = 0; round < 4; round++) {
-		QOT_CHECK(rank, round_post(mesh, graph, 0, round, &request) ==
-					0);
+		QOT_CHECK(rank,
+			  round_post(mesh, graph, 0, round, &request) == 0);
 		QOC_PASS(qoc_wait_done(request, qoc_in_ms(WAIT_MS)));
 		QOT_CHECK(rank, qo_mesh_release(request) == 0);
 	}
 	for (int n = 0; n < 1000; n++) {
-		QOT_CHECK(rank, round_post(mesh, graph, 0, 4, &request) ==
-					-EAGAIN);
+		QOT_CHECK(rank,
+			  round_post(mesh, graph, 0, 4, &request) == -EAGAIN);
 		qo_progress(context);
 	}
 	qot_meet_progress(rank, context);
@@ -316,8 +325,8 @@ static int credits(struct qot_rank *rank)
 	graph.count = 0;
 	edge_add(&graph, 0, 1, 100, 4);
 	QOC_PASS(qoc_join(rank, NULL, &context, &team));
-	QOT_CHECK(rank, qo_mesh_create(team, graph.edges, graph.count, &mesh) ==
-				0);
+	QOT_CHECK(rank,
+		  qo_mesh_create(team, graph.edges, graph.count, &mesh) == 0);
 	if (rank->rank == 0)
 		QOC_PASS(credit_source(rank, context, mesh, &graph));
 	else
@@ -339,8 +348,8 @@ static int early_destroy(struct qot_rank *rank)
 	graph.count = 0;
 	edge_add(&graph, 0, 1, 100, 4);
 	QOC_PASS(qoc_join(rank, NULL, &context, &team));
-	QOT_CHECK(rank, qo_mesh_create(team, graph.edges, graph.count, &mesh) ==
-				0);
+	QOT_CHECK(rank,
+		  qo_mesh_create(team, graph.edges, graph.count, &mesh) == 0);
 	if (rank->rank == 0) {
 		QOT_CHECK(rank, round_post(mesh, &graph, 0, 0, &request) == 0);
 		QOC_PASS(qoc_mesh_destroy(rank, context, mesh));
@@ -358,6 +367,7 @@ static int early_destroy(struct qot_rank *rank)
 const struct qoc_case qoc_mesh_cases[] = {
 	{ "full_mesh", 1, 5, full_mesh, NULL, 0 },
 	{ "star_mesh", 3, 5, star_mesh, NULL, 0 },
+	{ "many_seams", 2, 2, many_seams, NULL, 0 },
 	{ "isolated_rank", 3, 3, isolated_rank, NULL, 0 },
 	{ "credits", 2, 2, credits, NULL, 0 },
 	{ "early_destroy", 2, 2, early_destroy, NULL, 0 },

@@ -9,9 +9,12 @@
 static int bad_edges(struct qot_rank *rank)
 {
 	static const struct qo_edge bad[] = {
-		{ 0, 9, 0, 8, 2, 0 }, { 9, 0, 0, 8, 2, 0 },
-		{ 0, 0, 0, 8, 0, 0 }, { 0, 0, 0, 8, 3, 0 },
-		{ 0, 0, 0, 8, 128, 0 }, { 0, 0, 0, 8, 2, 1 },
+		{ 0, 9, 0, 8, 2, 0 },
+		{ 9, 0, 0, 8, 2, 0 },
+		{ 0, 0, 0, 8, 0, 0 },
+		{ 0, 0, 0, 8, 3, 0 },
+		{ 0, 0, 0, 8, 128, 0 },
+		{ 0, 0, 0, 8, 2, 1 },
 		{ 0, 0, 0, QO_EDGE_SLOT_BYTES_MAX + 1, 1, 0 },
 	};
 	const struct qo_edge twice[] = { { 0, 0, 3, 8, 2, 0 },
@@ -22,13 +25,13 @@ static int bad_edges(struct qot_rank *rank)
 
 	QOC_PASS(qoc_join(rank, NULL, &context, &team));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		QOT_CHECK(rank, qo_mesh_create(team, &bad[i], 1, &mesh) ==
-					-EINVAL);
+		QOT_CHECK(rank,
+			  qo_mesh_create(team, &bad[i], 1, &mesh) == -EINVAL);
 		QOT_CHECK(rank, qo_error_detail()[0] != '\0');
 	}
-	QOT_CHECK(rank, rank->rank != 0 || rank->count != 1 ||
-				qo_mesh_create(team, twice, 2, &mesh) ==
-					-EINVAL);
+	QOT_CHECK(rank,
+		  rank->rank != 0 || rank->count != 1 ||
+			  qo_mesh_create(team, twice, 2, &mesh) == -EINVAL);
 	return qoc_leave(rank, context, team);
 }
 
@@ -71,12 +74,12 @@ static int bad_rounds(struct qot_rank *rank)
 	QOC_PASS(qoc_join(rank, NULL, &context, &team));
 	QOT_CHECK(rank, qo_mesh_create(team, &edge, 1, &mesh) == 0);
 	QOC_PASS(bad_posts(rank, mesh));
-	QOT_CHECK(rank, qo_mesh_post(mesh, 0, &good, 1, QO_NO_DEADLINE,
-				     &first) == 0);
+	QOT_CHECK(rank,
+		  qo_mesh_post(mesh, 0, &good, 1, QO_NO_DEADLINE, &first) == 0);
 	QOT_CHECK(rank, qo_mesh_post(mesh, 0, &good, 1, QO_NO_DEADLINE,
 				     &second) == -EINVAL);
-	QOT_CHECK(rank, qo_mesh_post(mesh, 1, &good, 1, QO_NO_DEADLINE,
-				     &second) == 0);
+	QOT_CHECK(rank,
+		  qo_mesh_post(mesh, 1, &good, 1, QO_NO_DEADLINE, &second) == 0);
 	QOT_CHECK(rank, qo_mesh_post(mesh, 2, &good, 1, QO_NO_DEADLINE,
 				     &third) == -EAGAIN);
 	QOC_PASS(qoc_wait_done(first, qoc_in_ms(5000)));
@@ -84,8 +87,8 @@ static int bad_rounds(struct qot_rank *rank)
 	QOT_CHECK(rank, qo_mesh_arrived(first, 0, &view) == 0);
 	QOT_CHECK(rank, qo_mesh_release(first) == 0);
 	QOT_CHECK(rank, qo_mesh_arrived(first, 0, &view) == -EBADF);
-	QOT_CHECK(rank, qo_mesh_post(mesh, 2, &good, 1, QO_NO_DEADLINE,
-				     &third) == 0);
+	QOT_CHECK(rank,
+		  qo_mesh_post(mesh, 2, &good, 1, QO_NO_DEADLINE, &third) == 0);
 	/* Its slot is that of the first. */
 	QOT_CHECK(rank, qo_mesh_release(first) == -EBADF);
 	QOC_PASS(qoc_mesh_destroy(rank, context, mesh));
@@ -111,22 +114,20 @@ static int late_round(struct qot_rank *rank)
 	if (rank->rank == 1)
 		qoc_sleep_ms(150);
 	deadline = rank->rank == 0 ? qoc_in_ms(30) : qoc_in_ms(10000);
-	QOT_CHECK(rank, qo_mesh_post(mesh, 0, NULL, 0, deadline, &request) ==
-				0);
+	QOT_CHECK(rank, qo_mesh_post(mesh, 0, NULL, 0, deadline, &request) == 0);
 	if (rank->rank == 0) {
 		QOT_CHECK(rank, qo_mesh_arrived(request, QO_ANY_EDGE, &view) ==
 					-EAGAIN);
 		QOT_CHECK(rank, qo_mesh_release(request) == -EBUSY);
-		QOT_CHECK(rank, qo_wait(request, deadline, &status) ==
-					-ETIMEDOUT);
+		QOT_CHECK(rank,
+			  qo_wait(request, deadline, &status) == -ETIMEDOUT);
 		QOT_CHECK(rank, qoc_now() >= deadline);
 		/* One that has passed looks once. */
 		QOT_CHECK(rank, qo_wait(request, 1, &status) == -ETIMEDOUT);
 	}
 	QOT_CHECK(rank, qo_wait(request, QO_NO_DEADLINE, &status) == 0);
 	QOT_CHECK(rank, status.state == QO_DONE && status.error == 0);
-	QOT_CHECK(rank, status.flags ==
-				(rank->rank == 0 ? QO_STATUS_LATE : 0));
+	QOT_CHECK(rank, status.flags == (rank->rank == 0 ? QO_STATUS_LATE : 0));
 	QOT_CHECK(rank, qo_mesh_release(request) == 0);
 	qot_meet_progress(rank, context);
 	QOC_PASS(qoc_mesh_destroy(rank, context, mesh));

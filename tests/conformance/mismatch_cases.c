@@ -48,14 +48,15 @@ static int counts_differ(struct qot_rank *rank, qo_team_t team)
 	uint64_t count = differs(rank) ? 6 : 5;
 	qo_op_t op;
 
-	QOC_PASS(told(rank, qo_alltoall_init(team, send, recv, count, QO_INT32,
-					     &op),
+	QOC_PASS(told(rank,
+		      qo_alltoall_init(team, send, recv, count, QO_INT32, &op),
 		      "alltoall of 5", "alltoall of 6"));
-	QOC_PASS(told(rank, qo_allgather_init(team, send, recv, count, QO_INT32,
-					      &op),
+	QOC_PASS(told(rank,
+		      qo_allgather_init(team, send, recv, count, QO_INT32, &op),
 		      "allgather of 5", "allgather of 6"));
-	QOC_PASS(told(rank, qo_allreduce_init(team, send, recv, count, QO_INT32,
-					      QO_SUM, &op),
+	QOC_PASS(told(rank,
+		      qo_allreduce_init(team, send, recv, count, QO_INT32,
+					QO_SUM, &op),
 		      "allreduce of 5", "allreduce of 6"));
 	QOC_PASS(told(rank, qo_bcast_init(team, recv, count, QO_INT32, 0, &op),
 		      "bcast of 5", "bcast of 6"));
@@ -88,12 +89,13 @@ static int others_differ(struct qot_rank *rank, qo_team_t team)
 
 	QOC_PASS(told(rank, qo_bcast_init(team, recv, 3, QO_INT32, odd, &op),
 		      "root 0", "root 1"));
-	QOC_PASS(told(rank, qo_allreduce_init(team, send, recv, 3,
-					      odd ? QO_INT64 : QO_DOUBLE,
-					      QO_SUM, &op),
+	QOC_PASS(told(rank,
+		      qo_allreduce_init(team, send, recv, 3,
+					odd ? QO_INT64 : QO_DOUBLE, QO_SUM, &op),
 		      "int64", "double"));
-	QOC_PASS(told(rank, qo_allreduce_init(team, send, recv, 3, QO_INT64,
-					      odd ? QO_SUM : QO_XOR, &op),
+	QOC_PASS(told(rank,
+		      qo_allreduce_init(team, send, recv, 3, QO_INT64,
+					odd ? QO_SUM : QO_XOR, &op),
 		      "sum", "xor"));
 	return 0;
 }
@@ -116,8 +118,9 @@ static int pairs_differ(struct qot_rank *rank, qo_team_t team)
 	if (differs(rank))
 		counts[rank->rank] = expects[rank->rank] = 1;
 	expects[0] = 2;
-	QOC_PASS(told(rank, qo_allgatherv_init(team, send, counts[rank->rank],
-					       &to, QO_BYTE, &op),
+	QOC_PASS(told(rank,
+		      qo_allgatherv_init(team, send, counts[rank->rank], &to,
+					 QO_BYTE, &op),
 		      "sends", "expects"));
 	return 0;
 }

@@ -86,9 +86,9 @@ static int test_returns(struct qot_rank *rank)
 
 	QOC_PASS(qoc_join(rank, NULL, &context, &team));
 	for (int i = 0; i < 8; i++)
-		QOT_CHECK(rank, qo_allreduce_init(team, QO_IN_PLACE, &values[i],
-						  1, QO_UINT64, QO_SUM,
-						  &ops[i]) == 0);
+		QOT_CHECK(rank,
+			  qo_allreduce_init(team, QO_IN_PLACE, &values[i], 1,
+					    QO_UINT64, QO_SUM, &ops[i]) == 0);
 	if (rank->rank == 1)
 		qot_meet_progress(rank, context);
 	for (int i = 0; i < 8; i++)
@@ -150,7 +150,7 @@ static void on_signal(int number)
 	handled++;
 }
 
-static const int numbers[SIGNALS] = { SIGSEGV, SIGBUS, SIGUSR1,
+static const int numbers[SIGNALS] = { SIGSEGV, SIGBUS,	SIGUSR1,
 				      SIGUSR2, SIGCHLD, SIGTERM };
 
 static int blocks_all(const char *status)
@@ -223,13 +223,15 @@ static int storm(struct qot_rank *rank, qo_team_t team)
 static int signals(struct qot_rank *rank)
 {
 	struct sigaction action = { .sa_handler = on_signal };
-	struct sigaction now;
+	struct sigaction old[SIGNALS], now;
 	sigset_t before, after;
 	qo_context_t context;
 	qo_team_t team;
 
 	for (int i = 0; i < SIGNALS; i++)
 		sigaction(numbers[i], &action, NULL);
+	for (int i = 0; i < SIGNALS; i++)
+		sigaction(numbers[i], NULL, &old[i]);
 	sigprocmask(SIG_SETMASK, NULL, &before);
 	QOC_PASS(qoc_join(rank, NULL, &context, &team));
 	sigprocmask(SIG_SETMASK, NULL, &after);
@@ -240,7 +242,7 @@ static int signals(struct qot_rank *rank)
 	for (int i = 0; i < SIGNALS; i++) {
 		sigaction(numbers[i], NULL, &now);
 		QOT_CHECK(rank, now.sa_handler == on_signal &&
-					now.sa_flags == action.sa_flags);
+					now.sa_flags == old[i].sa_flags);
 	}
 	return qoc_leave(rank, context, team);
 }

@@ -22,8 +22,8 @@ static int pair_run(struct qot_rank *rank, qo_team_t team, int32_t type,
 	qo_op_t op;
 
 	for (uint32_t i = 0; i < rank->count; i++) {
-		qoc_fill(part, type, COUNT, qoc_seed(i, (uint64_t)type,
-						     (uint64_t)reduce));
+		qoc_fill(part, type, COUNT,
+			 qoc_seed(i, (uint64_t)type, (uint64_t)reduce));
 		if (i == rank->rank)
 			memcpy(send, part, bytes);
 		if (i == 0)
@@ -53,17 +53,17 @@ static int all_pairs(struct qot_rank *rank)
 				QOC_PASS(pair_run(rank, team, type, reduce));
 				continue;
 			}
-			QOT_CHECK(rank, qo_allreduce_init(
-						team, QO_IN_PLACE, buffer,
-						COUNT, type, reduce,
-						&op) == -EINVAL);
+			QOT_CHECK(rank,
+				  qo_allreduce_init(team, QO_IN_PLACE, buffer,
+						    COUNT, type, reduce,
+						    &op) == -EINVAL);
 			QOT_CHECK(rank, qo_error_detail()[0] != '\0');
 		}
 	}
 	QOT_CHECK(rank, qo_allreduce_init(team, QO_IN_PLACE, buffer, 1, 77,
 					  QO_SUM, &op) == -EINVAL);
-	QOT_CHECK(rank, qo_allreduce_init(team, QO_IN_PLACE, buffer, 1,
-					  QO_INT8, 77, &op) == -EINVAL);
+	QOT_CHECK(rank, qo_allreduce_init(team, QO_IN_PLACE, buffer, 1, QO_INT8,
+					  77, &op) == -EINVAL);
 	return qoc_leave(rank, context, team);
 }
 

@@ -76,8 +76,7 @@ int qoc_wait_done(qo_request_t request, int64_t deadline_ns)
 	return 1;
 }
 
-int qoc_mesh_destroy(struct qot_rank *rank, qo_context_t context,
-		     qo_mesh_t mesh)
+int qoc_mesh_destroy(struct qot_rank *rank, qo_context_t context, qo_mesh_t mesh)
 {
 	int64_t deadline = qoc_in_ms(15000);
 	int error;

@@ -14,7 +14,7 @@
 /* What a rank function finds in rank->arg. */
 struct qoc_env {
 	const char *settings[QOC_SETTINGS_MAX + 1]; /* ends with NULL */
-	uint32_t inlined;  /* 1: the agent is inline */
+	uint32_t inlined;			    /* 1: the agent is inline */
 	uint32_t faulty;   /* 1: the provider injects faults */
 	uint64_t *shared;  /* QOC_SHARED_WORDS, zero at first, of all ranks */
 	const void *param; /* of the case */

@@ -38,9 +38,9 @@ static int query(struct qot_rank *rank)
 	QOT_CHECK(rank, info.rank == rank->rank && info.count == rank->count);
 	QOT_CHECK(rank, info.ranks_here == rank->count && info.id != 0);
 	QOT_CHECK(rank, qo_agent_query(context, &agent) == 0);
-	QOT_CHECK(rank, agent.kind == (qoc_env(rank)->inlined ?
-					       QO_AGENT_INLINE :
-					       QO_AGENT_THREAD));
+	QOT_CHECK(rank,
+		  agent.kind == (qoc_env(rank)->inlined ? QO_AGENT_INLINE
+							: QO_AGENT_THREAD));
 	QOT_CHECK(rank, agent.async_progress == !qoc_env(rank)->inlined);
 	QOT_CHECK(rank, agent.request_slots_used == 0);
 	QOT_CHECK(rank, agent.reason[0] != '\0');
@@ -67,19 +67,19 @@ static int split(struct qot_rank *rank)
 	qo_team_t team, part, none;
 
 	QOC_PASS(qoc_join(rank, NULL, &context, &team));
-	QOT_CHECK(rank, qo_team_split(team, color, -(int)rank->rank, &part) ==
-				0);
+	QOT_CHECK(rank,
+		  qo_team_split(team, color, -(int)rank->rank, &part) == 0);
 	QOT_CHECK(rank, qo_team_query(team, &whole) == 0);
 	QOT_CHECK(rank, qo_team_query(part, &info) == 0);
 	QOT_CHECK(rank, info.count == others);
 	QOT_CHECK(rank, info.rank == others - 1 - rank->rank / 2);
 	QOT_CHECK(rank, info.id != whole.id);
 	QOC_PASS(sum_is(rank, part, 1 + rank->rank,
-			color == 0 ? (uint64_t)others * others :
-				     (uint64_t)others * (others + 1)));
+			color == 0 ? (uint64_t)others * others
+				   : (uint64_t)others * (others + 1)));
 	/* Equal keys: by the rank in the old team. */
-	QOT_CHECK(rank, qo_team_split(team, rank->rank == 0 ? -1 : 7, 5,
-				      &none) == 0);
+	QOT_CHECK(rank,
+		  qo_team_split(team, rank->rank == 0 ? -1 : 7, 5, &none) == 0);
 	QOT_CHECK(rank, (none == NULL) == (rank->rank == 0));
 	if (none != NULL) {
 		QOT_CHECK(rank, qo_team_query(none, &info) == 0);
@@ -119,13 +119,12 @@ static int many_teams(struct qot_rank *rank)
 
 	QOC_PASS(qoc_join(rank, NULL, &context, &teams[0]));
 	for (uint32_t i = 1; i < TEAM_COUNT; i++)
-		QOT_CHECK(rank, qo_team_split(teams[i - 1], 0,
-					      (int)rank->rank, &teams[i]) == 0);
+		QOT_CHECK(rank, qo_team_split(teams[i - 1], 0, (int)rank->rank,
+					      &teams[i]) == 0);
 	for (uint64_t i = 0; i < TEAM_COUNT; i++)
 		QOC_PASS(sum_is(rank, teams[TEAM_COUNT - 1 - i], i + 1,
 				(i + 1) * rank->count));
-	QOT_CHECK(rank, thread_count() ==
-				threads + !qoc_env(rank)->inlined);
+	QOT_CHECK(rank, thread_count() == threads + !qoc_env(rank)->inlined);
 	qot_meet_progress(rank, context);
 	/* Idle: the agent costs less than 5 % of a core. */
 	qoc_sleep_ms(20);

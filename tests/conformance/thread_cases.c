@@ -13,11 +13,12 @@
 
 struct testers {
 	qo_request_t request;
-	uint32_t start;	  /* the round that is to be tested */
+	uint32_t start; /* the round that is to be tested */
 	uint32_t stop;
-	uint64_t value;	  /* what the request brings */
+	uint64_t ranks; /* the result is so many times the round */
+	uint64_t value; /* what the request brings */
 	uint32_t wrong;
-	uint32_t ended;	  /* testers that saw the end of this round */
+	uint32_t ended; /* testers that saw the end of this round */
 };
 
 /* Each sees the end, and the result behind it. */
@@ -47,9 +48,9 @@ static void *tester_main(void *arg)
 			if (status.state == QO_PENDING)
 				sched_yield();
 		} while (status.state == QO_PENDING);
-		if (status.state != QO_DONE || testers->value != round * 2)
-			__atomic_add_fetch(&testers->wrong, 1,
-					   __ATOMIC_RELAXED);
+		if (status.state != QO_DONE ||
+		    testers->value != round * testers->ranks)
+			__atomic_add_fetch(&testers->wrong, 1, __ATOMIC_RELAXED);
 		__atomic_add_fetch(&testers->ended, 1, __ATOMIC_ACQ_REL);
 	}
 }
@@ -84,6 +85,7 @@ static int many_testers(struct qot_rank *rank)
 	qo_op_t op;
 	int failed;
 
+	testers.ranks = rank->count;
 	QOC_PASS(qoc_join(rank, NULL, &context, &team));
 	QOT_CHECK(rank, qo_allreduce_init(team, QO_IN_PLACE, &testers.value, 1,
 					  QO_UINT64, QO_SUM, &op) == 0);
@@ -222,9 +224,9 @@ static int waiter_run(struct waiter *waiter)
 	struct qot_rank *rank = waiter->rank;
 	qo_op_t op;
 
-	QOT_CHECK(rank, qo_allreduce_init(waiter->team, QO_IN_PLACE,
-					  &waiter->value, 1, QO_UINT64, QO_SUM,
-					  &op) == 0);
+	QOT_CHECK(rank,
+		  qo_allreduce_init(waiter->team, QO_IN_PLACE, &waiter->value,
+				    1, QO_UINT64, QO_SUM, &op) == 0);
 	for (uint64_t i = 0; i < 300; i++) {
 		waiter->value = i;
 		QOC_PASS(qot_run_op(op));
@@ -253,8 +255,8 @@ static int teams_of_threads(struct qot_rank *rank)
 	QOC_PASS(qoc_join(rank, NULL, &context, &team));
 	for (int i = 0; i < 4; i++) {
 		waiters[i] = (struct waiter){ .rank = rank };
-		QOT_CHECK(rank, qo_team_split(team, 0, 0, &waiters[i].team) ==
-					0);
+		QOT_CHECK(rank,
+			  qo_team_split(team, 0, 0, &waiters[i].team) == 0);
 	}
 	for (int i = 0; i < 4; i++)
 		QOT_CHECK(rank, pthread_create(&threads[i], NULL, waiter_main,

@@ -18,3 +18,13 @@ noinst_PROGRAMS += tests/bench/queue_echo
 tests_bench_queue_echo_SOURCES = tests/bench/queue_echo.c \
 	tests/bench/samples.h
 tests_bench_queue_echo_LDADD = libqoffload-core.la $(QO_LIBS)
+
+# The whole library, ranks as threads.
+check_PROGRAMS += tests/stress/op_ranks_stress tests/stress/mesh_ranks_stress
+TESTS += tests/stress/op_ranks_stress tests/stress/mesh_ranks_stress
+tests_stress_op_ranks_stress_SOURCES = tests/stress/op_ranks_stress.c \
+	tests/support/ranks.c tests/support/ranks.h
+tests_stress_op_ranks_stress_LDADD = libqoffload-core.la $(QO_LIBS)
+tests_stress_mesh_ranks_stress_SOURCES = tests/stress/mesh_ranks_stress.c \
+	tests/support/ranks.c tests/support/ranks.h
+tests_stress_mesh_ranks_stress_LDADD = libqoffload-core.la $(QO_LIBS)

@@ -28,8 +28,7 @@ typedef int (*qot_rank_fn)(struct qot_rank *rank);
 int qot_run_processes(uint32_t count, qot_rank_fn fn, void *arg);
 int qot_run_threads(uint32_t count, qot_rank_fn fn, void *arg);
 /* Of `mortals` (bit i: rank i) each must end by SIGKILL, and no other rank. */
-int qot_run_mortals(uint32_t count, qot_rank_fn fn, void *arg,
-		    uint64_t mortals);
+int qot_run_mortals(uint32_t count, qot_rank_fn fn, void *arg, uint64_t mortals);
 
 /*
  * A hang is a failure: this process, and each rank forked from it, says what

@@ -161,3 +161,25 @@ tests_unit_provider_shm_death_test_LDADD = $(QO_TEST_LIBS)
 tests_unit_provider_fault_stream_test_SOURCES = \
 	tests/unit/provider_fault_stream_test.c $(provider_pair_sources)
 tests_unit_provider_fault_stream_test_LDADD = $(QO_TEST_LIBS)
+
+# Requests, waiting, operations and meshes, from inside.
+unit_tests += tests/unit/request_test tests/unit/patience_test \
+	tests/unit/op_describe_test tests/unit/channel_test \
+	tests/unit/exec_test tests/unit/agent_test tests/unit/mesh_test
+tests_unit_request_test_SOURCES = tests/unit/request_test.c
+tests_unit_request_test_LDADD = $(QO_TEST_LIBS)
+tests_unit_patience_test_SOURCES = tests/unit/patience_test.c
+tests_unit_patience_test_LDADD = $(QO_TEST_LIBS)
+tests_unit_op_describe_test_SOURCES = tests/unit/op_describe_test.c
+tests_unit_op_describe_test_LDADD = $(QO_TEST_LIBS)
+channel_pair_sources = tests/unit/channel_pair.c tests/unit/channel_pair.h
+tests_unit_channel_test_SOURCES = tests/unit/channel_test.c \
+	$(channel_pair_sources)
+tests_unit_channel_test_LDADD = $(QO_TEST_LIBS)
+tests_unit_exec_test_SOURCES = tests/unit/exec_test.c $(channel_pair_sources)
+tests_unit_exec_test_LDADD = $(QO_TEST_LIBS)
+tests_unit_mesh_test_SOURCES = tests/unit/mesh_test.c
+tests_unit_mesh_test_LDADD = $(QO_TEST_LIBS)
+# With the provider self.
+tests_unit_agent_test_SOURCES = tests/unit/agent_test.c
+tests_unit_agent_test_LDADD = $(QO_TEST_LIBS)
