@@ -206,7 +206,6 @@ static int plan_take(void *arg, uint32_t rank, const void *data, size_t bytes,
 				"bytes",
 				rank, bytes);
 	memcpy(&peer->peer, data, sizeof(peer->peer));
-	peer->peer.algorithm[sizeof(peer->peer.algorithm) - 1] = '\0';
 	return qoi_descriptor_compare(&peer->own, plan->team->rank, &peer->peer,
 				      rank, plan->team->id, plan->op->sequence);
 }

@@ -54,7 +54,7 @@ static void describe(const struct qoi_descriptor *descriptor, char *text,
 		snprintf(root, sizeof(root), " root %u", descriptor->root);
 	if (kind == NULL)
 		kind = "unknown";
-	snprintf(text, bytes, "%s of %llu x %s%s%s%s (%s)", kind,
+	snprintf(text, bytes, "%s of %llu x %s%s%s%s (%.24s)", kind,
 		 (unsigned long long)descriptor->elements,
 		 type == NULL ? "none" : type, reduce == NULL ? "" : " ",
 		 reduce == NULL ? "" : reduce, root, descriptor->algorithm);
