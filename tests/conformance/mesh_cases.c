@@ -202,7 +202,7 @@ static int full_mesh(struct qot_rank *rank)
 	static struct graph graph;
 
 	graph_full(&graph, rank->count);
-	return rounds_run(rank, &graph, qoc_env(rank)->faulty ? 60 : 300);
+	return rounds_run(rank, &graph, qoc_env(rank)->faulty ? 40 : 300);
 }
 
 static int star_mesh(struct qot_rank *rank)

@@ -232,6 +232,9 @@ static int signals(struct qot_rank *rank)
 		sigaction(numbers[i], &action, NULL);
 	for (int i = 0; i < SIGNALS; i++)
 		sigaction(numbers[i], NULL, &old[i]);
+	/* The kernel fills in only as many bits as there are signals. */
+	sigemptyset(&before);
+	sigemptyset(&after);
 	sigprocmask(SIG_SETMASK, NULL, &before);
 	QOC_PASS(qoc_join(rank, NULL, &context, &team));
 	sigprocmask(SIG_SETMASK, NULL, &after);

@@ -36,7 +36,7 @@ int qot_run_mortals(uint32_t count, qot_rank_fn fn, void *arg, uint64_t mortals)
  */
 void qot_limit(uint32_t seconds, const char *what);
 #define QOT_EXIT_HANG 98
-#define QOT_LIMIT_S 20
+#define QOT_LIMIT_S 60
 
 /* The out-of-band allgather of a rank, for qo_team_create(). */
 struct qo_oob qot_oob(struct qot_rank *rank);
