@@ -190,7 +190,8 @@ static int wait_slowly(struct waiting *waiting, int64_t deadline_ns)
 			qoi_patience_reset(&patience);
 		switch (qoi_patience_step(&patience, deadline_ns)) {
 		case QOI_PATIENCE_OVER:
-			return -ETIMEDOUT;
+			found = -ETIMEDOUT;
+			break;
 		case QOI_PATIENCE_SLEEP:
 			found = inlined ? sleep_inline(waiting, deadline_ns)
 					: sleep_on_bell(waiting, deadline_ns);
@@ -200,6 +201,9 @@ static int wait_slowly(struct waiting *waiting, int64_t deadline_ns)
 			break;
 		}
 	}
+	/* It may have ended while this thread was off its core. */
+	if (found == -ETIMEDOUT && look_all(waiting, LOOK_LENT) == 1)
+		found = 1;
 	return found;
 }
 
