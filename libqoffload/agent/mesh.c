@@ -74,9 +74,9 @@ int qoi_mesh_owes(const struct qo_mesh *mesh)
 
 		if (!is_unmapped(edge) || qoi_edge_fate(edge) != 0)
 			continue;
-		if ((edge->roles & QOI_EDGE_OUT) != 0 && edge->put != mesh->next)
+		if ((edge->roles & QOI_ROLE_OUT) != 0 && edge->put != mesh->next)
 			return 1;
-		if ((edge->roles & QOI_EDGE_IN) != 0 &&
+		if ((edge->roles & QOI_ROLE_IN) != 0 &&
 		    edge->credit_sent != mesh->released)
 			return 1;
 	}
@@ -95,9 +95,9 @@ static int mesh_advance(struct qoi_work *work, struct qoi_budget *budget)
 
 		if (!is_unmapped(edge))
 			continue;
-		if ((edge->roles & QOI_EDGE_OUT) != 0)
+		if ((edge->roles & QOI_ROLE_OUT) != 0)
 			owes |= edge_put_seams(mesh, edge);
-		if ((edge->roles & QOI_EDGE_IN) != 0)
+		if ((edge->roles & QOI_ROLE_IN) != 0)
 			owes |= edge_put_credit(mesh, edge);
 	}
 	return owes;

@@ -8,14 +8,14 @@
 #include "libqoffload/agent/agent.h"
 #include "libqoffload/agent/object.h"
 
-#define QOI_EDGE_IN 1u	/* ends here */
-#define QOI_EDGE_OUT 2u /* starts here; both: to oneself */
+#define QOI_ROLE_IN 1u	/* ends here */
+#define QOI_ROLE_OUT 2u /* starts here; both: to oneself */
 
 struct qoi_edge {
 	struct qo_conn *conn;	  /* NULL: to oneself.  Owner: the team */
 	struct qo_remote *remote; /* owner: the mesh; NULL: to oneself */
 	uint32_t peer;		  /* team rank at the other end */
-	uint32_t roles;		  /* QOI_EDGE_*; 0: an edge between others */
+	uint32_t roles;		  /* QOI_ROLE_*; 0: an edge between others */
 	uint32_t tag;
 	struct qoi_queue_shape shape;
 

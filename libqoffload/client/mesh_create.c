@@ -49,12 +49,12 @@ static void edge_set(struct qo_mesh *mesh, const struct qo_edge *from,
 	edge->shape.payload_bytes = from->slot_bytes;
 	edge->shape.encoding = QOI_ENCODING_CLASSIC;
 	if (from->destination == rank) {
-		edge->roles |= QOI_EDGE_IN;
+		edge->roles |= QOI_ROLE_IN;
 		edge->peer = from->source;
 		mesh->in[mesh->in_count++] = index;
 	}
 	if (from->source == rank) {
-		edge->roles |= QOI_EDGE_OUT;
+		edge->roles |= QOI_ROLE_OUT;
 		edge->peer = from->destination;
 		mesh->out[mesh->out_count++] = index;
 	}
@@ -127,7 +127,7 @@ static int edge_tie(struct qo_mesh *mesh, struct qoi_edge *edge,
 {
 	uint64_t bytes = QOI_CREDIT_BYTES;
 
-	if ((edge->roles & QOI_EDGE_OUT) != 0)
+	if ((edge->roles & QOI_ROLE_OUT) != 0)
 		bytes = qoi_queue_bytes(&edge->shape);
 	if (remote == NULL || offset > remote->bytes ||
 	    bytes > remote->bytes - offset || (offset & 63) != 0)
@@ -139,7 +139,7 @@ static int edge_tie(struct qo_mesh *mesh, struct qoi_edge *edge,
 	edge->conn = remote->conn;
 	if (!is_mapped(remote))
 		mesh->unmapped = 1;
-	if ((edge->roles & QOI_EDGE_IN) != 0) {
+	if ((edge->roles & QOI_ROLE_IN) != 0) {
 		edge->credit_out_offset = offset;
 		if (is_mapped(remote))
 			edge->credit_out =

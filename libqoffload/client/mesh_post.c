@@ -17,7 +17,7 @@ static int seam_check(const struct qo_mesh *mesh, const struct qo_seam *seam)
 		return qoi_fail(-EINVAL, "qo_mesh_post: edge %u of %u",
 				seam->edge, mesh->edge_count);
 	edge = &mesh->edges[seam->edge];
-	if ((edge->roles & QOI_EDGE_OUT) == 0)
+	if ((edge->roles & QOI_ROLE_OUT) == 0)
 		return qoi_fail(-EINVAL,
 				"qo_mesh_post: edge %u does not start "
 				"at this rank",
@@ -268,7 +268,7 @@ int qo_mesh_arrived(qo_request_t request, uint32_t edge,
 	if (edge == QO_ANY_EDGE)
 		return arrived_any(mesh, round, view_out);
 	if (edge >= mesh->edge_count ||
-	    (mesh->edges[edge].roles & QOI_EDGE_IN) == 0)
+	    (mesh->edges[edge].roles & QOI_ROLE_IN) == 0)
 		return qoi_fail(-EINVAL,
 				"qo_mesh_arrived: edge %u does not "
 				"end at this rank",

@@ -14,10 +14,10 @@ static uint64_t window_plan(const struct qo_mesh *mesh, uint64_t *offsets)
 		const struct qoi_edge *edge = &mesh->edges[i];
 
 		offsets[i] = bytes;
-		if ((edge->roles & QOI_EDGE_IN) != 0)
+		if ((edge->roles & QOI_ROLE_IN) != 0)
 			bytes += qoi_queue_bytes(&edge->shape);
 		/* One to oneself: its credit line is behind its slots. */
-		if ((edge->roles & QOI_EDGE_OUT) != 0)
+		if ((edge->roles & QOI_ROLE_OUT) != 0)
 			bytes += QOI_CREDIT_BYTES;
 	}
 	return bytes;
@@ -36,16 +36,16 @@ static void edge_place(struct qoi_edge *edge, uint8_t *base)
 {
 	uint8_t *credit = base;
 
-	if ((edge->roles & QOI_EDGE_IN) != 0) {
+	if ((edge->roles & QOI_ROLE_IN) != 0) {
 		edge->slots = base;
 		qoi_queue_format(&edge->shape, base, 0);
 		credit += qoi_queue_bytes(&edge->shape);
 	}
-	if ((edge->roles & QOI_EDGE_OUT) != 0) {
+	if ((edge->roles & QOI_ROLE_OUT) != 0) {
 		edge->credit_in = (uint64_t *)(void *)credit;
 		qoi_credit_format((uint64_t *)(void *)credit, 0);
 	}
-	if (edge->roles == (QOI_EDGE_IN | QOI_EDGE_OUT)) {
+	if (edge->roles == (QOI_ROLE_IN | QOI_ROLE_OUT)) {
 		edge->out_slots = edge->slots;
 		edge->credit_out = (uint64_t *)(void *)credit;
 	}

@@ -71,8 +71,8 @@ static void side_open(struct side *side, uint32_t role)
 	side->mesh.edges = &side->edge;
 	side->mesh.edge_count = 1;
 	side->mesh.in = side->mesh.out = &side->index;
-	side->mesh.in_count = role == QOI_EDGE_IN;
-	side->mesh.out_count = role == QOI_EDGE_OUT;
+	side->mesh.in_count = role == QOI_ROLE_IN;
+	side->mesh.out_count = role == QOI_ROLE_OUT;
 	side->mesh.depth = DEPTH;
 	side->mesh.unmapped = 1;
 }
@@ -99,7 +99,7 @@ static void seams_are_put_by_the_cycle_in_order(void **state)
 	static struct side side;
 
 	(void)state;
-	side_open(&side, QOI_EDGE_OUT);
+	side_open(&side, QOI_ROLE_OUT);
 	assert_false(qoi_mesh_owes(&side.mesh));
 	for (uint64_t round = 0; round < 3; round++)
 		seam_stage(&side, round, 100 + round);
@@ -127,7 +127,7 @@ static void credits_are_put_once_each(void **state)
 	static struct side side;
 
 	(void)state;
-	side_open(&side, QOI_EDGE_IN);
+	side_open(&side, QOI_ROLE_IN);
 	side.mesh.released = 2;
 	assert_true(qoi_mesh_owes(&side.mesh));
 	refuse = 1;
@@ -147,7 +147,7 @@ static void nothing_is_owed_to_the_lost(void **state)
 	static struct side side;
 
 	(void)state;
-	side_open(&side, QOI_EDGE_OUT);
+	side_open(&side, QOI_ROLE_OUT);
 	seam_stage(&side, 0, 1);
 	assert_true(qoi_mesh_owes(&side.mesh));
 	side.conn.fate = -ECONNRESET;
@@ -163,7 +163,7 @@ static void a_round_is_found_by_its_request_alone(void **state)
 	static struct qoi_round rounds[DEPTH];
 
 	(void)state;
-	side_open(&side, QOI_EDGE_IN);
+	side_open(&side, QOI_ROLE_IN);
 	side.mesh.rounds = rounds;
 	for (int i = 0; i < DEPTH; i++)
 		rounds[i].request = &requests[i];
