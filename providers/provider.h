@@ -17,7 +17,7 @@
 #define QO_ADDRESS_BYTES_MAX 128
 #define QO_CONTROL_BYTES_MAX 32768
 
-/* Capabilities; each stands for ops, see qoi_provider_register(). */
+/* Capabilities; each stands for ops, see qoi_provider_adopt(). */
 #define QO_CAP_MAP (1u << 0) /* remote windows have an address here */
 #define QO_CAP_PUT (1u << 1) /* put() */
 #define QO_CAP_GET (1u << 2) /* get(), for the pairs where it may */

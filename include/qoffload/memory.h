@@ -10,7 +10,8 @@ extern "C" {
 
 /*
  * Allocates memory that agents can reach in the shortest way there is.
- * Operations take any memory; this one spares them a copy where it can.
+ * Operations take any memory; an agent in another process would need this one
+ * to spare a copy.  Those of this version move either kind alike.
  * bytes: > 0; the memory is zeroed and aligned to a page.
  * Returns: 0; -EINVAL; -ENOMEM; -ENOSPC (needed and available are told).
  * Blocks: no.  Threads: any.
@@ -21,7 +22,8 @@ int qo_mem_alloc(qo_context_t context, size_t bytes, void **address_out,
 		 qo_mem_t *mem_out);
 
 /*
- * Announces memory of the caller's, e.g. to spare a later registration.
+ * Announces memory of the caller's, for agents that must register it.  Those
+ * of this version reach any memory, and gain nothing by it.
  * Returns: 0; -EINVAL; -ENOMEM.
  * Blocks: no.  Threads: any.
  * Owns: the memory stays the caller's and must outlive qo_mem_release().
