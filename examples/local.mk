@@ -10,6 +10,7 @@ examples_qwindow_libqwindow_la_SOURCES = \
 	examples/qwindow/bits.h examples/qwindow/clock.h \
 	examples/qwindow/dem.c examples/qwindow/dem.h \
 	examples/qwindow/dem_raw.c examples/qwindow/dem_raw.h \
+	examples/qwindow/freeze.c examples/qwindow/freeze.h \
 	examples/qwindow/graph.c examples/qwindow/graph.h \
 	examples/qwindow/input.c examples/qwindow/input.h \
 	examples/qwindow/options.c examples/qwindow/options.h \
@@ -19,6 +20,7 @@ examples_qwindow_libqwindow_la_SOURCES = \
 	examples/qwindow/serial.c examples/qwindow/serial.h \
 	examples/qwindow/shots.c examples/qwindow/shots.h \
 	examples/qwindow/stats.c examples/qwindow/stats.h \
+	examples/qwindow/timeline.c examples/qwindow/timeline.h \
 	examples/qwindow/uf.c examples/qwindow/uf.h \
 	examples/qwindow/window.c examples/qwindow/window.h \
 	examples/qwindow/work.c examples/qwindow/work.h
@@ -98,9 +100,18 @@ unit_tests += tests/unit/qwindow_stats_test
 tests_unit_qwindow_stats_test_SOURCES = tests/unit/qwindow_stats_test.c
 tests_unit_qwindow_stats_test_LDADD = $(qwindow_test_libs)
 
+unit_tests += tests/unit/qwindow_timeline_test
+tests_unit_qwindow_timeline_test_SOURCES = tests/unit/qwindow_timeline_test.c
+tests_unit_qwindow_timeline_test_LDADD = $(qwindow_test_libs)
+
+unit_tests += tests/unit/qwindow_freeze_test
+tests_unit_qwindow_freeze_test_SOURCES = tests/unit/qwindow_freeze_test.c
+tests_unit_qwindow_freeze_test_LDADD = $(qwindow_test_libs)
+
 # The programs as a user runs them.
-TESTS += examples/tests/qwindow_cases.sh examples/tests/steane_cases.sh
-EXTRA_DIST += examples/tests/qwindow_cases.sh \
+TESTS += examples/tests/qwindow_cases.sh examples/tests/freeze_cases.sh \
+	examples/tests/steane_cases.sh
+EXTRA_DIST += examples/tests/qwindow_cases.sh examples/tests/freeze_cases.sh \
 	examples/tests/steane_cases.sh examples/tests/launch.sh
 
 # The program of the README, and the one that shows what is hidden.

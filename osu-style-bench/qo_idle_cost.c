@@ -10,6 +10,7 @@
 #include "common/forked.h"
 #include "common/options.h"
 #include "common/report.h"
+#include "common/task.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,36 +64,6 @@ static void idle_destroy(struct idle *idle)
 	check(qo_fini(idle->context), "qo_fini");
 }
 
-/* What the kernel counted for a thread of this process. */
-struct thread_use {
-	uint64_t run_ns;
-	uint64_t switches; /* voluntary: it slept and was woken */
-};
-
-static void thread_use_read(int32_t thread, struct thread_use *use_out)
-{
-	char path[64];
-	char line[128];
-	unsigned long long value;
-	FILE *file;
-
-	*use_out = (struct thread_use){ 0 };
-	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", thread);
-	file = fopen(path, "r");
-	if (file == NULL || fscanf(file, "%llu", &value) != 1)
-		bench_die("%s: cannot be read", path);
-	use_out->run_ns = value;
-	fclose(file);
-	snprintf(path, sizeof(path), "/proc/self/task/%d/status", thread);
-	file = fopen(path, "r");
-	if (file == NULL)
-		bench_die("%s: cannot be read", path);
-	while (fgets(line, sizeof(line), file) != NULL)
-		if (sscanf(line, "voluntary_ctxt_switches: %llu", &value) == 1)
-			use_out->switches = value;
-	fclose(file);
-}
-
 static void sleep_ms(int ms)
 {
 	const struct timespec time = { ms / 1000, ms % 1000 * 1000000L };
@@ -120,8 +91,8 @@ static void idle_measure(struct bench_forked *forked,
 			 struct bench_report *report)
 {
 	struct qo_agent_info agent = QO_AGENT_INFO_INIT;
-	struct thread_use before;
-	struct thread_use after;
+	struct bench_task_use before;
+	struct bench_task_use after;
 	struct idle idle;
 	uint64_t begin;
 	double seconds;
@@ -134,10 +105,10 @@ static void idle_measure(struct bench_forked *forked,
 	/* What the barrier left to do is not idleness. */
 	sleep_ms(50);
 	if (agent.thread_id > 0) {
-		thread_use_read(agent.thread_id, &before);
+		bench_task_use_read(agent.thread_id, &before);
 		begin = bench_now_ns();
 		sleep_ms(options->quick ? IDLE_QUICK_MS : IDLE_MS);
-		thread_use_read(agent.thread_id, &after);
+		bench_task_use_read(agent.thread_id, &after);
 		seconds = (double)(bench_now_ns() - begin) / 1e9;
 		row_add(report, "idle agent, share of a core", "%",
 			(double)(after.run_ns - before.run_ns) / 1e7 / seconds,

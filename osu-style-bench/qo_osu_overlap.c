@@ -8,6 +8,7 @@
  *   overlap  100 * (1 - (overall - compute) / pure)
  * and, with the same computation for both libraries:
  *   fixed    overall over the longer of compute and pure; 1 is perfect
+ * With --agents, agents as processes and as threads are beside each other.
  * The computation is a fixed number of turns of a loop, not a time: whatever
  * takes the core away from it makes it longer.
  */
@@ -32,6 +33,8 @@ struct settings {
 	size_t size_count;
 	int tests; /* calls of test spread over the computation */
 	bool check;
+	bool agents;	/* compare kinds of agents */
+	bool qo_memory; /* buffers from qo_mem_alloc() */
 };
 
 /* What is timed; the order in which the results are kept, too. */
@@ -47,26 +50,49 @@ struct library {
 	void (*wait)(struct bench_coll *coll);
 };
 
-static const struct library libraries[] = {
-	{ "qoffload", bench_coll_post_qo, bench_coll_test_qo,
-	  bench_coll_wait_qo },
-	{ "MPI", bench_coll_post_mpi, bench_coll_test_mpi, bench_coll_wait_mpi },
+#define QOFFLOAD(name)                                                         \
+	{                                                                      \
+		name, bench_coll_post_qo, bench_coll_test_qo,                  \
+			bench_coll_wait_qo                                     \
+	}
+#define MPI_LIBRARY                                                            \
+	{                                                                      \
+		"MPI", bench_coll_post_mpi, bench_coll_test_mpi,               \
+			bench_coll_wait_mpi                                    \
+	}
+#define LIBRARIES_MAX 3
+
+/* What is compared; the settings are of the contexts of all but MPI. */
+struct lineup {
+	size_t count;
+	struct library libraries[LIBRARIES_MAX];
+	const char *const *settings[LIBRARIES_MAX - 1];
 };
-#define LIBRARIES 2
+
+static const struct lineup plain_lineup = {
+	2, { QOFFLOAD("qoffload"), MPI_LIBRARY }, { NULL }
+};
+static const struct lineup agents_lineup = {
+	3,
+	{ QOFFLOAD("process agent"), QOFFLOAD("thread agent"), MPI_LIBRARY },
+	{ (const char *const[]){ "QO_AGENT=process", NULL },
+	  (const char *const[]){ "QO_AGENT=thread", NULL } }
+};
 
 /* One operation and size, under measurement. */
 struct overlap {
 	const struct bench_ranks *ranks;
 	const struct bench_options *options;
 	const struct settings *settings;
-	struct bench_coll *coll;
-	double turn_ns;	     /* of the loop, on this rank */
+	const struct lineup *lineup;
+	struct bench_coll *colls[LIBRARIES_MAX]; /* MPI shares another's */
+	double turn_ns;				 /* of the loop, on this rank */
 	uint64_t work_state; /* kept, so that no work can be left out */
-	uint64_t turns[LIBRARIES];
+	uint64_t turns[LIBRARIES_MAX];
 	uint64_t fixed_turns;
 	size_t block_count;
 	/* Per library, phase and repetition: ns on this rank. */
-	double *times[LIBRARIES][PHASES];
+	double *times[LIBRARIES_MAX][PHASES];
 };
 
 static const struct argp_option own_options[] = {
@@ -78,6 +104,9 @@ static const struct argp_option own_options[] = {
 	  "call test N times within the computation (default 0)", 0 },
 	{ "check", 'c', NULL, 0,
 	  "check every byte; without, samples of long blocks", 0 },
+	{ "agents", 'a', NULL, 0,
+	  "agents as processes and as threads beside each other", 0 },
+	{ "qo-memory", 'm', NULL, 0, "buffers from qo_mem_alloc()", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -98,13 +127,19 @@ static error_t own_parse(int key, char *arg, struct argp_state *state)
 	case 'c':
 		settings->check = true;
 		return 0;
+	case 'a':
+		settings->agents = true;
+		return 0;
+	case 'm':
+		settings->qo_memory = true;
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-static void compute(struct overlap *o, const struct library *library,
-		    uint64_t turns)
+/* lib: tested meanwhile; LIBRARIES_MAX: none. */
+static void compute(struct overlap *o, size_t lib, uint64_t turns)
 {
 	uint64_t parts = (uint64_t)o->settings->tests + 1;
 	uint64_t done = 0;
@@ -114,8 +149,8 @@ static void compute(struct overlap *o, const struct library *library,
 
 		o->work_state = bench_work_run(o->work_state, until - done);
 		done = until;
-		if (i < parts && library != NULL)
-			library->test(o->coll);
+		if (i < parts && lib < LIBRARIES_MAX)
+			o->lineup->libraries[lib].test(o->colls[lib]);
 	}
 }
 
@@ -123,7 +158,8 @@ static void compute(struct overlap *o, const struct library *library,
 static uint64_t iteration_run(struct overlap *o, size_t lib, enum phase phase,
 			      uint64_t *wait_ns_out)
 {
-	const struct library *library = &libraries[lib];
+	const struct library *library = &o->lineup->libraries[lib];
+	struct bench_coll *coll = o->colls[lib];
 	bool fixed = phase == FIXED || phase == FIXED_COMPUTE;
 	uint64_t turns = fixed ? o->fixed_turns : o->turns[lib];
 	uint64_t run = bench_run_next();
@@ -133,18 +169,18 @@ static uint64_t iteration_run(struct overlap *o, size_t lib, enum phase phase,
 
 	if (phase == COMPUTE || phase == FIXED_COMPUTE) {
 		begin = bench_now_ns();
-		compute(o, NULL, turns);
+		compute(o, LIBRARIES_MAX, turns);
 		return bench_now_ns() - begin;
 	}
-	bench_coll_fill(o->coll, run);
+	bench_coll_fill(coll, run);
 	begin = bench_now_ns();
-	library->post(o->coll, run);
+	library->post(coll, run);
 	if (phase != PURE)
-		compute(o, library, turns);
+		compute(o, lib, turns);
 	waiting = bench_now_ns();
-	library->wait(o->coll);
+	library->wait(coll);
 	end = bench_now_ns();
-	if (!bench_coll_check(o->coll, run))
+	if (!bench_coll_check(coll, run))
 		bench_die("%s: wrong data on rank %d in run %llu", library->name,
 			  o->ranks->rank, (unsigned long long)run);
 	*wait_ns_out = end - waiting;
@@ -202,7 +238,7 @@ static void calibrate(struct overlap *o)
 	/* All ranks at once, as when it counts. */
 	MPI_Barrier(o->ranks->comm);
 	o->turn_ns = bench_work_calibrate();
-	for (size_t lib = 0; lib < LIBRARIES; lib++) {
+	for (size_t lib = 0; lib < o->lineup->count; lib++) {
 		double pure_ns = pure_trial(o, lib);
 
 		longest_ns = fmax(longest_ns, pure_ns);
@@ -221,13 +257,13 @@ static void phases_run(struct overlap *o)
 					       FIXED_COMPUTE, FIXED };
 	size_t count = sizeof(measured) / sizeof(measured[0]);
 	uint64_t seed = o->options->seed;
-	size_t order[LIBRARIES];
+	size_t order[LIBRARIES_MAX];
 	double unused;
 
 	for (int i = 0; i < o->options->repetitions; i++)
 		for (size_t j = 0; j < count; j++) {
-			bench_order_shuffle(&seed, order, LIBRARIES);
-			for (size_t k = 0; k < LIBRARIES; k++)
+			bench_order_shuffle(&seed, order, o->lineup->count);
+			for (size_t k = 0; k < o->lineup->count; k++)
 				block_run(o, order[k], measured[j],
 					  &o->times[order[k]][measured[j]][i],
 					  measured[j] == OVERALL
@@ -263,7 +299,7 @@ static void rank_print(const char *library, int rank, const struct figures *f)
 {
 	double raw = overlap_raw(f);
 
-	printf("  %-9s %4d", library, rank);
+	printf("  %-13s %4d", library, rank);
 	for (size_t i = 0; i < PHASES; i++)
 		printf(" %9.2f", f->ns[i] / 1e3);
 	printf(" %9.2f %8.1f %8.1f %7.2f %s%s%s\n", f->target_ns / 1e3, raw,
@@ -276,7 +312,7 @@ static void rank_print(const char *library, int rank, const struct figures *f)
 
 static void head_print(const char *name)
 {
-	printf("\n%s (us; overlap in %%)\n  %-9s %4s", name, "library", "rank");
+	printf("\n%s (us; overlap in %%)\n  %-13s %4s", name, "library", "rank");
 	for (size_t i = 0; i < PHASES; i++)
 		printf(" %9s", phase_names[i]);
 	printf(" %9s %8s %8s %7s flags\n", "target", "raw", "overlap", "fixed");
@@ -319,7 +355,7 @@ static void results_report(const struct overlap *o, const char *name,
 
 	if (o->ranks->rank == 0)
 		head_print(name);
-	for (size_t lib = 0; lib < LIBRARIES; lib++) {
+	for (size_t lib = 0; lib < o->lineup->count; lib++) {
 		struct figures mine = { .target_ns = (double)o->turns[lib] *
 						     o->turn_ns };
 
@@ -332,9 +368,33 @@ static void results_report(const struct overlap *o, const char *name,
 		if (o->ranks->rank != 0)
 			continue;
 		for (size_t i = 0; i < ranks; i++)
-			rank_print(libraries[lib].name, (int)i, &all[i]);
-		rows_add(report, name, libraries[lib].name, all, ranks);
+			rank_print(o->lineup->libraries[lib].name, (int)i,
+				   &all[i]);
+		rows_add(report, name, o->lineup->libraries[lib].name, all,
+			 ranks);
 	}
+}
+
+static const struct lineup *lineup_of(const struct settings *settings)
+{
+	return settings->agents ? &agents_lineup : &plain_lineup;
+}
+
+/* MPI moves the buffers of the context before it. */
+static void colls_create(struct overlap *o,
+			 const struct bench_coll_params *params)
+{
+	size_t contexts = o->lineup->count - 1;
+
+	for (size_t i = 0; i < contexts; i++)
+		o->colls[i] = bench_coll_create(&o->ranks[i], params);
+	o->colls[contexts] = o->colls[contexts - 1];
+}
+
+static void colls_destroy(struct overlap *o)
+{
+	for (size_t i = 0; i + 1 < o->lineup->count; i++)
+		bench_coll_destroy(o->colls[i]);
 }
 
 static void case_run(const struct bench_ranks *ranks,
@@ -346,36 +406,56 @@ static void case_run(const struct bench_ranks *ranks,
 	struct overlap o = { .ranks = ranks,
 			     .options = options,
 			     .settings = settings,
+			     .lineup = lineup_of(settings),
 			     .work_state = 88172645463325252 };
-	double times[LIBRARIES][PHASES][1000] = { 0 };
+	double times[LIBRARIES_MAX][PHASES][1000] = { 0 };
 	char name[BENCH_NAME_BYTES];
 
-	snprintf(name, sizeof(name), "i%s %llu B",
+	snprintf(name, sizeof(name), "i%s %llu B%s",
 		 bench_coll_names[params->kind],
-		 (unsigned long long)params->bytes);
+		 (unsigned long long)params->bytes,
+		 params->qo_memory ? " qo_mem" : "");
 	if (!bench_options_wants(options, name))
 		return;
-	for (size_t i = 0; i < LIBRARIES; i++)
+	for (size_t i = 0; i < o.lineup->count; i++)
 		for (size_t j = 0; j < PHASES; j++)
 			o.times[i][j] = times[i][j];
-	o.coll = bench_coll_create(ranks, params);
+	colls_create(&o, params);
 	calibrate(&o);
 	phases_run(&o);
-	bench_coll_destroy(o.coll);
+	colls_destroy(&o);
 	if (o.work_state == 0)
 		bench_die("the computation went wrong");
 	results_report(&o, name, report);
+}
+
+/* Operations and sizes in turn. */
+static void cases_run(const struct bench_ranks *ranks,
+		      const struct bench_options *options,
+		      const struct settings *settings,
+		      struct bench_report *report)
+{
+	static const enum bench_coll_kind kinds[] = { BENCH_ALLTOALL,
+						      BENCH_ALLREDUCE };
+
+	for (size_t i = 0; i < 2 * settings->size_count; i++) {
+		struct bench_coll_params params = {
+			kinds[i % 2], settings->sizes[i / 2],
+			settings->check || options->touch, settings->qo_memory
+		};
+
+		case_run(ranks, options, settings, &params, report);
+	}
 }
 
 int main(int argc, char **argv)
 {
 	static const struct argp own = { own_options, own_parse, NULL, NULL,
 					 NULL,	      NULL,	 NULL };
-	static const enum bench_coll_kind kinds[] = { BENCH_ALLTOALL,
-						      BENCH_ALLREDUCE };
 	struct settings settings = { 0 };
 	struct bench_options options;
-	struct bench_ranks ranks;
+	struct bench_ranks ranks[LIBRARIES_MAX - 1];
+	size_t contexts;
 	struct bench_report *report;
 	int status = 0;
 
@@ -387,20 +467,15 @@ int main(int argc, char **argv)
 		settings.sizes[settings.size_count++] = 65536;
 		settings.sizes[settings.size_count++] = 1048576;
 	}
-	bench_ranks_init(&ranks);
+	contexts = lineup_of(&settings)->count - 1;
+	bench_ranks_init_several(lineup_of(&settings)->settings, contexts,
+				 ranks);
 	report = bench_report_create("qo_osu_overlap", &options);
-	bench_ranks_describe(&ranks, report);
-	for (size_t i = 0; i < 2 * settings.size_count; i++) {
-		struct bench_coll_params params = {
-			kinds[i % 2], settings.sizes[i / 2],
-			settings.check || options.touch, false
-		};
-
-		case_run(&ranks, &options, &settings, &params, report);
-	}
-	if (ranks.rank == 0)
+	bench_ranks_describe(&ranks[0], report);
+	cases_run(ranks, &options, &settings, report);
+	if (ranks[0].rank == 0)
 		status = bench_report_finish(report);
 	bench_report_destroy(report);
-	bench_ranks_fini(&ranks);
+	bench_ranks_fini_several(ranks, contexts);
 	return status;
 }

@@ -42,6 +42,16 @@ static void no_window_offered(struct qo_window *window)
 	(void)window;
 }
 
+static int no_bell_page(struct qo_endpoint *endpoint, int *fd_out,
+			uint64_t *bytes_out, uint64_t *offset_out)
+{
+	(void)endpoint;
+	(void)fd_out;
+	(void)bytes_out;
+	(void)offset_out;
+	return -EOPNOTSUPP;
+}
+
 /* Nothing is ever delayed inside. */
 static int never_busy(struct qo_endpoint *endpoint)
 {
@@ -101,6 +111,8 @@ static void fill_gaps(struct qo_provider_ops *ops)
 		ops->busy = never_busy;
 	if (ops->window_offered == NULL)
 		ops->window_offered = no_window_offered;
+	if (ops->bell_page == NULL)
+		ops->bell_page = no_bell_page;
 }
 
 int qoi_provider_adopt(const struct qo_provider *from, struct qo_provider *to,

@@ -180,6 +180,13 @@ struct qo_provider_ops {
 	void (*wake)(struct qo_conn *conn);
 	/* Drains the descriptor by which peers wake this endpoint. */
 	void (*wake_clear)(struct qo_endpoint *endpoint);
+	/*
+	 * The sealed memory file that the endpoint's bell lies in, for an agent
+	 * in another process; the descriptor stays the provider's.  Optional.
+	 * Returns 0, -EOPNOTSUPP.
+	 */
+	int (*bell_page)(struct qo_endpoint *endpoint, int *fd_out,
+			 uint64_t *bytes_out, uint64_t *offset_out);
 };
 
 struct qo_provider {

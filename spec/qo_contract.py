@@ -69,7 +69,7 @@ class Word:
 
 
 LAYOUT_VERSION = 1
-LAYOUT_HASH = 0x72724dabed4ca8c5
+LAYOUT_HASH = 0x0bf03c69a10cf73c
 
 QUEUE_MAGIC = 0x3130455545554f51
 HELLO_MAGIC = 0x31304f4c4c454851
@@ -85,6 +85,29 @@ COMPLETION_FAILED = 2
 COMPLETION_RANK_NONE = 0xffff
 HELLO_MAY_GET = 1
 HELLO_BUILD_HOOKS = 1
+HELLO_OBSERVER = 2
+ATTACH_MAGIC = 0x48545451
+ATTACH_HELLO = 1
+ATTACH_WELCOME = 2
+ATTACH_REGION_ADD = 3
+ATTACH_REGION_DROP = 4
+ATTACH_OP_ADD = 5
+ATTACH_OP_DROP = 6
+ATTACH_BYE = 7
+ATTACH_STATUS = 8
+ATTACH_ANSWER = 9
+BUFFER_NONE = 0
+BUFFER_REGION = 1
+BUFFER_ADDRESS = 2
+LOCAL_FREE = 0
+LOCAL_CLIENT = 1
+LOCAL_DAEMON = 2
+LOCAL_DONE = 3
+REACH_READ = 1
+REACH_WRITE = 2
+STATUS_TOTAL = 1
+STATUS_CLIENT = 2
+STATUS_ERROR = 3
 
 command_slot = Layout("command_slot", 64, [
     ("sequence", 0, 8, 1),
@@ -163,6 +186,158 @@ counters = Layout("counters", 128, [
     ("peers_lost", 120, 8, 1),
 ])
 
+attach_header = Layout("attach_header", 16, [
+    ("magic", 0, 4, 1),
+    ("kind", 4, 2, 1),
+    ("error", 6, 2, 1),
+    ("token", 8, 4, 1),
+    ("bytes", 12, 4, 1),
+])
+
+attach_offer = Layout("attach_offer", 64, [
+    ("lane_count", 0, 4, 1),
+    ("lane_slots", 4, 4, 1),
+    ("completion_count", 8, 4, 1),
+    ("bell_offset", 12, 4, 1),
+    ("bell_bytes", 16, 8, 1),
+    ("job", 24, 1, 32),
+    ("reserved0", 56, 8, 1),
+])
+
+attach_welcome = Layout("attach_welcome", 64, [
+    ("session", 0, 4, 1),
+    ("reach", 4, 4, 1),
+    ("idle_clients", 8, 4, 1),
+    ("reserved0", 12, 4, 1),
+    ("eager_bytes", 16, 8, 1),
+    ("reserved1", 24, 1, 40),
+])
+
+attach_region = Layout("attach_region", 24, [
+    ("region", 0, 4, 1),
+    ("reserved0", 4, 4, 1),
+    ("bytes", 8, 8, 1),
+    ("reserved1", 16, 8, 1),
+])
+
+attach_op = Layout("attach_op", 136, [
+    ("team", 0, 8, 1),
+    ("sequence", 8, 4, 1),
+    ("rank", 12, 4, 1),
+    ("count", 16, 4, 1),
+    ("completion", 20, 4, 1),
+    ("type", 24, 4, 1),
+    ("reduce", 28, 4, 1),
+    ("stage_count", 32, 4, 1),
+    ("step_count", 36, 4, 1),
+    ("scratch_bytes", 40, 8, 1),
+    ("buffer_kind", 48, 4, 2),
+    ("buffer_region", 56, 4, 2),
+    ("buffer_offset", 64, 8, 2),
+    ("buffer_bytes", 80, 8, 2),
+    ("reserved0", 96, 8, 5),
+])
+
+attach_op_end = Layout("attach_op_end", 8, [
+    ("op", 0, 4, 1),
+    ("reserved0", 4, 4, 1),
+])
+
+attach_answer = Layout("attach_answer", 248, [
+    ("value", 0, 8, 1),
+    ("text", 8, 1, 240),
+])
+
+attach_status_ask = Layout("attach_status_ask", 16, [
+    ("what", 0, 4, 1),
+    ("index", 4, 4, 1),
+    ("reserved0", 8, 8, 1),
+])
+
+attach_status_total = Layout("attach_status_total", 224, [
+    ("what", 0, 4, 1),
+    ("clients", 4, 4, 1),
+    ("clients_ever", 8, 8, 1),
+    ("clients_lost", 16, 8, 1),
+    ("clients_refused", 24, 8, 1),
+    ("jobs", 32, 4, 1),
+    ("groups", 36, 4, 1),
+    ("regions", 40, 4, 1),
+    ("errors", 44, 4, 1),
+    ("region_bytes", 48, 8, 1),
+    ("pending", 56, 8, 1),
+    ("cycles", 64, 8, 1),
+    ("wakes", 72, 8, 1),
+    ("sleeps", 80, 8, 1),
+    ("cpu_ns", 88, 8, 1),
+    ("uptime_ns", 96, 8, 1),
+    ("posts", 104, 8, 1),
+    ("completions", 112, 8, 1),
+    ("failures", 120, 8, 1),
+    ("bytes_moved", 128, 8, 1),
+    ("commands_bad", 136, 8, 1),
+    ("pid", 144, 4, 1),
+    ("cpu", 148, 4, 1),
+    ("draining", 152, 4, 1),
+    ("is_private", 156, 4, 1),
+    ("idle", 160, 1, 16),
+    ("reserved0", 176, 8, 6),
+])
+
+attach_status_client = Layout("attach_status_client", 144, [
+    ("what", 0, 4, 1),
+    ("index", 4, 4, 1),
+    ("pid", 8, 4, 1),
+    ("uid", 12, 4, 1),
+    ("session", 16, 4, 1),
+    ("reach", 20, 4, 1),
+    ("ops", 24, 4, 1),
+    ("regions", 28, 4, 1),
+    ("region_bytes", 32, 8, 1),
+    ("pending", 40, 8, 1),
+    ("posts", 48, 8, 1),
+    ("completions", 56, 8, 1),
+    ("failures", 64, 8, 1),
+    ("bytes_moved", 72, 8, 1),
+    ("commands_bad", 80, 8, 1),
+    ("attached_ns", 88, 8, 1),
+    ("memory_bytes", 96, 8, 1),
+    ("job", 104, 1, 32),
+    ("reserved0", 136, 8, 1),
+])
+
+attach_status_error = Layout("attach_status_error", 256, [
+    ("what", 0, 4, 1),
+    ("index", 4, 4, 1),
+    ("count", 8, 8, 1),
+    ("text", 16, 1, 240),
+])
+
+schedule_step = Layout("schedule_step", 40, [
+    ("kind", 0, 1, 1),
+    ("from", 1, 1, 1),
+    ("to", 2, 1, 1),
+    ("reserved0", 3, 1, 1),
+    ("stage", 4, 4, 1),
+    ("peer", 8, 4, 1),
+    ("reserved1", 12, 4, 1),
+    ("from_offset", 16, 8, 1),
+    ("to_offset", 24, 8, 1),
+    ("bytes", 32, 8, 1),
+])
+
+attach_page = Layout("attach_page", 128, [
+    ("asleep", 0, 4, 1),
+    ("reserved0", 4, 1, 124),
+])
+
+completion_slot = Layout("completion_slot", 32, [
+    ("sequence", 0, 8, 1),
+    ("word", 8, 8, 1),
+    ("own_copies", 16, 4, 1),
+    ("reserved0", 20, 1, 12),
+])
+
 completion = Word("completion", 64, [
     ("state", 0, 8),
     ("error", 8, 8),
@@ -171,5 +346,9 @@ completion = Word("completion", 64, [
 ])
 
 LAYOUTS = {layout.name: layout for layout in (
-    command_slot, queue_header, edge_slot, bell, hello, counters)}
+    command_slot, queue_header, edge_slot, bell, hello, counters,
+    attach_header, attach_offer, attach_welcome, attach_region,
+    attach_op, attach_op_end, attach_answer, attach_status_ask,
+    attach_status_total, attach_status_client, attach_status_error,
+    schedule_step, attach_page, completion_slot)}
 WORDS = {word.name: word for word in (completion,)}

@@ -4,7 +4,7 @@ package qo_contract_pkg;
   // Which of these a design uses is its own affair.
   // verilator lint_off UNUSEDPARAM
   localparam int LAYOUT_VERSION = 1;
-  localparam logic [63:0] LAYOUT_HASH = 64'h72724dabed4ca8c5;
+  localparam logic [63:0] LAYOUT_HASH = 64'h0bf03c69a10cf73c;
 
   // First word of a queue header, `QOUEUE01` in bytes; published last.
   localparam logic [63:0] QUEUE_MAGIC = 64'h3130455545554f51;
@@ -34,6 +34,52 @@ package qo_contract_pkg;
   localparam logic [31:0] HELLO_MAY_GET = 32'h1;
   // Build bit of a hello: fail points are compiled in.
   localparam logic [31:0] HELLO_BUILD_HOOKS = 32'h1;
+  // Flag of a hello: no client, it only asks for the status.
+  localparam logic [31:0] HELLO_OBSERVER = 32'h2;
+  // First word of a message to or from the daemon, `QTTH` in bytes.
+  localparam logic [31:0] ATTACH_MAGIC = 32'h48545451;
+  // Message: Client: hello and attach_offer; with the segment and the page of its bell.
+  localparam logic [31:0] ATTACH_HELLO = 32'h1;
+  // Message: Daemon, to a hello: hello and attach_welcome; with the descriptor that wakes it.
+  localparam logic [31:0] ATTACH_WELCOME = 32'h2;
+  // Message: Client: attach_region; with its descriptor.  Answer: 0.
+  localparam logic [31:0] ATTACH_REGION_ADD = 32'h3;
+  // Message: Client: attach_region.  Answer: 0.
+  localparam logic [31:0] ATTACH_REGION_DROP = 32'h4;
+  // Message: Client: attach_op; with a sealed memory file of its steps.  Answer: value is the operation's slot.
+  localparam logic [31:0] ATTACH_OP_ADD = 32'h5;
+  // Message: Client: attach_op_end.  Answer: 0.
+  localparam logic [31:0] ATTACH_OP_DROP = 32'h6;
+  // Message: Client: it ends, with nothing after this.  Answer: value is how many operations were left.
+  localparam logic [31:0] ATTACH_BYE = 32'h7;
+  // Message: Observer or client: attach_status_ask.  Answer: ATTACH_STATUS with what was asked for.
+  localparam logic [31:0] ATTACH_STATUS = 32'h8;
+  // Message: Daemon: attach_answer; error says how it went.
+  localparam logic [31:0] ATTACH_ANSWER = 32'h9;
+  // Buffer of an operation: empty.
+  localparam logic [31:0] BUFFER_NONE = 32'h0;
+  // Buffer: in a region that the daemon maps.
+  localparam logic [31:0] BUFFER_REGION = 32'h1;
+  // Buffer: at an address of the client, moved by cross-memory copies.
+  localparam logic [31:0] BUFFER_ADDRESS = 32'h2;
+  // Copies within a rank: nobody has them yet.
+  localparam logic [31:0] LOCAL_FREE = 32'h0;
+  // Copies within a rank: a thread that waits does them.
+  localparam logic [31:0] LOCAL_CLIENT = 32'h1;
+  // Copies within a rank: the daemon does them.
+  localparam logic [31:0] LOCAL_DAEMON = 32'h2;
+  // Copies within a rank: a thread of the client has done them.
+  localparam logic [31:0] LOCAL_DONE = 32'h3;
+  // The daemon may read the client's memory.
+  localparam logic [31:0] REACH_READ = 32'h1;
+  // The daemon may write the client's memory.
+  localparam logic [31:0] REACH_WRITE = 32'h2;
+  // Status: attach_status_total.
+  localparam logic [31:0] STATUS_TOTAL = 32'h1;
+  // Status: attach_status_client, the next one from an index on.
+  localparam logic [31:0] STATUS_CLIENT = 32'h2;
+  // Status: attach_status_error, the next one from an index on.
+  localparam logic [31:0] STATUS_ERROR = 32'h3;
 
   // A command of a client to its agent: a classic slot with a payload of 48 bytes.
   localparam int COMMAND_SLOT_BYTES = 64;
@@ -247,6 +293,420 @@ package qo_contract_pkg;
     logic [63:0] completions;
     logic [63:0] posts;
   } counters_t;
+
+  // Begins every message between a client and the daemon; its body follows.
+  localparam int ATTACH_HEADER_BYTES = 16;
+  localparam int ATTACH_HEADER_MAGIC_OFFSET = 0;
+  localparam int ATTACH_HEADER_MAGIC_BITS = 32;
+  localparam int ATTACH_HEADER_KIND_OFFSET = 4;
+  localparam int ATTACH_HEADER_KIND_BITS = 16;
+  localparam int ATTACH_HEADER_ERROR_OFFSET = 6;
+  localparam int ATTACH_HEADER_ERROR_BITS = 16;
+  localparam int ATTACH_HEADER_TOKEN_OFFSET = 8;
+  localparam int ATTACH_HEADER_TOKEN_BITS = 32;
+  localparam int ATTACH_HEADER_BYTES_OFFSET = 12;
+  localparam int ATTACH_HEADER_BYTES_BITS = 32;
+  // Byte 0 is in bits 7:0, so the last field comes first.
+  typedef struct packed {
+    logic [31:0] bytes;
+    logic [31:0] token;
+    logic [15:0] error;
+    logic [15:0] kind;
+    logic [31:0] magic;
+  } attach_header_t;
+
+  // Follows the hello of a client: how its segment is laid out.
+  localparam int ATTACH_OFFER_BYTES = 64;
+  localparam int ATTACH_OFFER_LANE_COUNT_OFFSET = 0;
+  localparam int ATTACH_OFFER_LANE_COUNT_BITS = 32;
+  localparam int ATTACH_OFFER_LANE_SLOTS_OFFSET = 4;
+  localparam int ATTACH_OFFER_LANE_SLOTS_BITS = 32;
+  localparam int ATTACH_OFFER_COMPLETION_COUNT_OFFSET = 8;
+  localparam int ATTACH_OFFER_COMPLETION_COUNT_BITS = 32;
+  localparam int ATTACH_OFFER_BELL_OFFSET_OFFSET = 12;
+  localparam int ATTACH_OFFER_BELL_OFFSET_BITS = 32;
+  localparam int ATTACH_OFFER_BELL_BYTES_OFFSET = 16;
+  localparam int ATTACH_OFFER_BELL_BYTES_BITS = 64;
+  localparam int ATTACH_OFFER_JOB_OFFSET = 24;
+  localparam int ATTACH_OFFER_JOB_BITS = 256;
+  localparam int ATTACH_OFFER_RESERVED0_OFFSET = 56;
+  localparam int ATTACH_OFFER_RESERVED0_BITS = 64;
+  // Byte 0 is in bits 7:0, so the last field comes first.
+  typedef struct packed {
+    logic [63:0] reserved0;
+    logic [31:0][7:0] job;
+    logic [63:0] bell_bytes;
+    logic [31:0] bell_offset;
+    logic [31:0] completion_count;
+    logic [31:0] lane_slots;
+    logic [31:0] lane_count;
+  } attach_offer_t;
+
+  // Follows the hello of the daemon.
+  localparam int ATTACH_WELCOME_BYTES = 64;
+  localparam int ATTACH_WELCOME_SESSION_OFFSET = 0;
+  localparam int ATTACH_WELCOME_SESSION_BITS = 32;
+  localparam int ATTACH_WELCOME_REACH_OFFSET = 4;
+  localparam int ATTACH_WELCOME_REACH_BITS = 32;
+  localparam int ATTACH_WELCOME_IDLE_CLIENTS_OFFSET = 8;
+  localparam int ATTACH_WELCOME_IDLE_CLIENTS_BITS = 32;
+  localparam int ATTACH_WELCOME_RESERVED0_OFFSET = 12;
+  localparam int ATTACH_WELCOME_RESERVED0_BITS = 32;
+  localparam int ATTACH_WELCOME_EAGER_BYTES_OFFSET = 16;
+  localparam int ATTACH_WELCOME_EAGER_BYTES_BITS = 64;
+  localparam int ATTACH_WELCOME_RESERVED1_OFFSET = 24;
+  localparam int ATTACH_WELCOME_RESERVED1_BITS = 320;
+  // Byte 0 is in bits 7:0, so the last field comes first.
+  typedef struct packed {
+    logic [39:0][7:0] reserved1;
+    logic [63:0] eager_bytes;
+    logic [31:0] reserved0;
+    logic [31:0] idle_clients;
+    logic [31:0] reach;
+    logic [31:0] session;
+  } attach_welcome_t;
+
+  // Memory of a client that the daemon maps.
+  localparam int ATTACH_REGION_BYTES = 24;
+  localparam int ATTACH_REGION_REGION_OFFSET = 0;
+  localparam int ATTACH_REGION_REGION_BITS = 32;
+  localparam int ATTACH_REGION_RESERVED0_OFFSET = 4;
+  localparam int ATTACH_REGION_RESERVED0_BITS = 32;
+  localparam int ATTACH_REGION_BYTES_OFFSET = 8;
+  localparam int ATTACH_REGION_BYTES_BITS = 64;
+  localparam int ATTACH_REGION_RESERVED1_OFFSET = 16;
+  localparam int ATTACH_REGION_RESERVED1_BITS = 64;
+  // Byte 0 is in bits 7:0, so the last field comes first.
+  typedef struct packed {
+    logic [63:0] reserved1;
+    logic [63:0] bytes;
+    logic [31:0] reserved0;
+    logic [31:0] region;
+  } attach_region_t;
+
+  // One rank's part of an operation.
+  localparam int ATTACH_OP_BYTES = 136;
+  localparam int ATTACH_OP_TEAM_OFFSET = 0;
+  localparam int ATTACH_OP_TEAM_BITS = 64;
+  localparam int ATTACH_OP_SEQUENCE_OFFSET = 8;
+  localparam int ATTACH_OP_SEQUENCE_BITS = 32;
+  localparam int ATTACH_OP_RANK_OFFSET = 12;
+  localparam int ATTACH_OP_RANK_BITS = 32;
+  localparam int ATTACH_OP_COUNT_OFFSET = 16;
+  localparam int ATTACH_OP_COUNT_BITS = 32;
+  localparam int ATTACH_OP_COMPLETION_OFFSET = 20;
+  localparam int ATTACH_OP_COMPLETION_BITS = 32;
+  localparam int ATTACH_OP_TYPE_OFFSET = 24;
+  localparam int ATTACH_OP_TYPE_BITS = 32;
+  localparam int ATTACH_OP_REDUCE_OFFSET = 28;
+  localparam int ATTACH_OP_REDUCE_BITS = 32;
+  localparam int ATTACH_OP_STAGE_COUNT_OFFSET = 32;
+  localparam int ATTACH_OP_STAGE_COUNT_BITS = 32;
+  localparam int ATTACH_OP_STEP_COUNT_OFFSET = 36;
+  localparam int ATTACH_OP_STEP_COUNT_BITS = 32;
+  localparam int ATTACH_OP_SCRATCH_BYTES_OFFSET = 40;
+  localparam int ATTACH_OP_SCRATCH_BYTES_BITS = 64;
+  localparam int ATTACH_OP_BUFFER_KIND_OFFSET = 48;
+  localparam int ATTACH_OP_BUFFER_KIND_BITS = 64;
+  localparam int ATTACH_OP_BUFFER_REGION_OFFSET = 56;
+  localparam int ATTACH_OP_BUFFER_REGION_BITS = 64;
+  localparam int ATTACH_OP_BUFFER_OFFSET_OFFSET = 64;
+  localparam int ATTACH_OP_BUFFER_OFFSET_BITS = 128;
+  localparam int ATTACH_OP_BUFFER_BYTES_OFFSET = 80;
+  localparam int ATTACH_OP_BUFFER_BYTES_BITS = 128;
+  localparam int ATTACH_OP_RESERVED0_OFFSET = 96;
+  localparam int ATTACH_OP_RESERVED0_BITS = 320;
+  // Byte 0 is in bits 7:0, so the last field comes first.
+  typedef struct packed {
+    logic [4:0][63:0] reserved0;
+    logic [1:0][63:0] buffer_bytes;
+    logic [1:0][63:0] buffer_offset;
+    logic [1:0][31:0] buffer_region;
+    logic [1:0][31:0] buffer_kind;
+    logic [63:0] scratch_bytes;
+    logic [31:0] step_count;
+    logic [31:0] stage_count;
+    logic [31:0] reduce;
+    logic [31:0] type_;
+    logic [31:0] completion;
+    logic [31:0] count;
+    logic [31:0] rank;
+    logic [31:0] sequence_;
+    logic [63:0] team;
+  } attach_op_t;
+
+  // Ends an operation.
+  localparam int ATTACH_OP_END_BYTES = 8;
+  localparam int ATTACH_OP_END_OP_OFFSET = 0;
+  localparam int ATTACH_OP_END_OP_BITS = 32;
+  localparam int ATTACH_OP_END_RESERVED0_OFFSET = 4;
+  localparam int ATTACH_OP_END_RESERVED0_BITS = 32;
+  // Byte 0 is in bits 7:0, so the last field comes first.
+  typedef struct packed {
+    logic [31:0] reserved0;
+    logic [31:0] op;
+  } attach_op_end_t;
+
+  // Answer to a request.
+  localparam int ATTACH_ANSWER_BYTES = 248;
+  localparam int ATTACH_ANSWER_VALUE_OFFSET = 0;
+  localparam int ATTACH_ANSWER_VALUE_BITS = 64;
+  localparam int ATTACH_ANSWER_TEXT_OFFSET = 8;
+  localparam int ATTACH_ANSWER_TEXT_BITS = 1920;
+  // Byte 0 is in bits 7:0, so the last field comes first.
+  typedef struct packed {
+    logic [239:0][7:0] text;
+    logic [63:0] value;
+  } attach_answer_t;
+
+  // What an observer asks for.
+  localparam int ATTACH_STATUS_ASK_BYTES = 16;
+  localparam int ATTACH_STATUS_ASK_WHAT_OFFSET = 0;
+  localparam int ATTACH_STATUS_ASK_WHAT_BITS = 32;
+  localparam int ATTACH_STATUS_ASK_INDEX_OFFSET = 4;
+  localparam int ATTACH_STATUS_ASK_INDEX_BITS = 32;
+  localparam int ATTACH_STATUS_ASK_RESERVED0_OFFSET = 8;
+  localparam int ATTACH_STATUS_ASK_RESERVED0_BITS = 64;
+  // Byte 0 is in bits 7:0, so the last field comes first.
+  typedef struct packed {
+    logic [63:0] reserved0;
+    logic [31:0] index;
+    logic [31:0] what;
+  } attach_status_ask_t;
+
+  // The daemon as a whole.
+  localparam int ATTACH_STATUS_TOTAL_BYTES = 224;
+  localparam int ATTACH_STATUS_TOTAL_WHAT_OFFSET = 0;
+  localparam int ATTACH_STATUS_TOTAL_WHAT_BITS = 32;
+  localparam int ATTACH_STATUS_TOTAL_CLIENTS_OFFSET = 4;
+  localparam int ATTACH_STATUS_TOTAL_CLIENTS_BITS = 32;
+  localparam int ATTACH_STATUS_TOTAL_CLIENTS_EVER_OFFSET = 8;
+  localparam int ATTACH_STATUS_TOTAL_CLIENTS_EVER_BITS = 64;
+  localparam int ATTACH_STATUS_TOTAL_CLIENTS_LOST_OFFSET = 16;
+  localparam int ATTACH_STATUS_TOTAL_CLIENTS_LOST_BITS = 64;
+  localparam int ATTACH_STATUS_TOTAL_CLIENTS_REFUSED_OFFSET = 24;
+  localparam int ATTACH_STATUS_TOTAL_CLIENTS_REFUSED_BITS = 64;
+  localparam int ATTACH_STATUS_TOTAL_JOBS_OFFSET = 32;
+  localparam int ATTACH_STATUS_TOTAL_JOBS_BITS = 32;
+  localparam int ATTACH_STATUS_TOTAL_GROUPS_OFFSET = 36;
+  localparam int ATTACH_STATUS_TOTAL_GROUPS_BITS = 32;
+  localparam int ATTACH_STATUS_TOTAL_REGIONS_OFFSET = 40;
+  localparam int ATTACH_STATUS_TOTAL_REGIONS_BITS = 32;
+  localparam int ATTACH_STATUS_TOTAL_ERRORS_OFFSET = 44;
+  localparam int ATTACH_STATUS_TOTAL_ERRORS_BITS = 32;
+  localparam int ATTACH_STATUS_TOTAL_REGION_BYTES_OFFSET = 48;
+  localparam int ATTACH_STATUS_TOTAL_REGION_BYTES_BITS = 64;
+  localparam int ATTACH_STATUS_TOTAL_PENDING_OFFSET = 56;
+  localparam int ATTACH_STATUS_TOTAL_PENDING_BITS = 64;
+  localparam int ATTACH_STATUS_TOTAL_CYCLES_OFFSET = 64;
+  localparam int ATTACH_STATUS_TOTAL_CYCLES_BITS = 64;
+  localparam int ATTACH_STATUS_TOTAL_WAKES_OFFSET = 72;
+  localparam int ATTACH_STATUS_TOTAL_WAKES_BITS = 64;
+  localparam int ATTACH_STATUS_TOTAL_SLEEPS_OFFSET = 80;
+  localparam int ATTACH_STATUS_TOTAL_SLEEPS_BITS = 64;
+  localparam int ATTACH_STATUS_TOTAL_CPU_NS_OFFSET = 88;
+  localparam int ATTACH_STATUS_TOTAL_CPU_NS_BITS = 64;
+  localparam int ATTACH_STATUS_TOTAL_UPTIME_NS_OFFSET = 96;
+  localparam int ATTACH_STATUS_TOTAL_UPTIME_NS_BITS = 64;
+  localparam int ATTACH_STATUS_TOTAL_POSTS_OFFSET = 104;
+  localparam int ATTACH_STATUS_TOTAL_POSTS_BITS = 64;
+  localparam int ATTACH_STATUS_TOTAL_COMPLETIONS_OFFSET = 112;
+  localparam int ATTACH_STATUS_TOTAL_COMPLETIONS_BITS = 64;
+  localparam int ATTACH_STATUS_TOTAL_FAILURES_OFFSET = 120;
+  localparam int ATTACH_STATUS_TOTAL_FAILURES_BITS = 64;
+  localparam int ATTACH_STATUS_TOTAL_BYTES_MOVED_OFFSET = 128;
+  localparam int ATTACH_STATUS_TOTAL_BYTES_MOVED_BITS = 64;
+  localparam int ATTACH_STATUS_TOTAL_COMMANDS_BAD_OFFSET = 136;
+  localparam int ATTACH_STATUS_TOTAL_COMMANDS_BAD_BITS = 64;
+  localparam int ATTACH_STATUS_TOTAL_PID_OFFSET = 144;
+  localparam int ATTACH_STATUS_TOTAL_PID_BITS = 32;
+  localparam int ATTACH_STATUS_TOTAL_CPU_OFFSET = 148;
+  localparam int ATTACH_STATUS_TOTAL_CPU_BITS = 32;
+  localparam int ATTACH_STATUS_TOTAL_DRAINING_OFFSET = 152;
+  localparam int ATTACH_STATUS_TOTAL_DRAINING_BITS = 32;
+  localparam int ATTACH_STATUS_TOTAL_IS_PRIVATE_OFFSET = 156;
+  localparam int ATTACH_STATUS_TOTAL_IS_PRIVATE_BITS = 32;
+  localparam int ATTACH_STATUS_TOTAL_IDLE_OFFSET = 160;
+  localparam int ATTACH_STATUS_TOTAL_IDLE_BITS = 128;
+  localparam int ATTACH_STATUS_TOTAL_RESERVED0_OFFSET = 176;
+  localparam int ATTACH_STATUS_TOTAL_RESERVED0_BITS = 384;
+  // Byte 0 is in bits 7:0, so the last field comes first.
+  typedef struct packed {
+    logic [5:0][63:0] reserved0;
+    logic [15:0][7:0] idle;
+    logic [31:0] is_private;
+    logic [31:0] draining;
+    logic [31:0] cpu;
+    logic [31:0] pid;
+    logic [63:0] commands_bad;
+    logic [63:0] bytes_moved;
+    logic [63:0] failures;
+    logic [63:0] completions;
+    logic [63:0] posts;
+    logic [63:0] uptime_ns;
+    logic [63:0] cpu_ns;
+    logic [63:0] sleeps;
+    logic [63:0] wakes;
+    logic [63:0] cycles;
+    logic [63:0] pending;
+    logic [63:0] region_bytes;
+    logic [31:0] errors;
+    logic [31:0] regions;
+    logic [31:0] groups;
+    logic [31:0] jobs;
+    logic [63:0] clients_refused;
+    logic [63:0] clients_lost;
+    logic [63:0] clients_ever;
+    logic [31:0] clients;
+    logic [31:0] what;
+  } attach_status_total_t;
+
+  // One client.
+  localparam int ATTACH_STATUS_CLIENT_BYTES = 144;
+  localparam int ATTACH_STATUS_CLIENT_WHAT_OFFSET = 0;
+  localparam int ATTACH_STATUS_CLIENT_WHAT_BITS = 32;
+  localparam int ATTACH_STATUS_CLIENT_INDEX_OFFSET = 4;
+  localparam int ATTACH_STATUS_CLIENT_INDEX_BITS = 32;
+  localparam int ATTACH_STATUS_CLIENT_PID_OFFSET = 8;
+  localparam int ATTACH_STATUS_CLIENT_PID_BITS = 32;
+  localparam int ATTACH_STATUS_CLIENT_UID_OFFSET = 12;
+  localparam int ATTACH_STATUS_CLIENT_UID_BITS = 32;
+  localparam int ATTACH_STATUS_CLIENT_SESSION_OFFSET = 16;
+  localparam int ATTACH_STATUS_CLIENT_SESSION_BITS = 32;
+  localparam int ATTACH_STATUS_CLIENT_REACH_OFFSET = 20;
+  localparam int ATTACH_STATUS_CLIENT_REACH_BITS = 32;
+  localparam int ATTACH_STATUS_CLIENT_OPS_OFFSET = 24;
+  localparam int ATTACH_STATUS_CLIENT_OPS_BITS = 32;
+  localparam int ATTACH_STATUS_CLIENT_REGIONS_OFFSET = 28;
+  localparam int ATTACH_STATUS_CLIENT_REGIONS_BITS = 32;
+  localparam int ATTACH_STATUS_CLIENT_REGION_BYTES_OFFSET = 32;
+  localparam int ATTACH_STATUS_CLIENT_REGION_BYTES_BITS = 64;
+  localparam int ATTACH_STATUS_CLIENT_PENDING_OFFSET = 40;
+  localparam int ATTACH_STATUS_CLIENT_PENDING_BITS = 64;
+  localparam int ATTACH_STATUS_CLIENT_POSTS_OFFSET = 48;
+  localparam int ATTACH_STATUS_CLIENT_POSTS_BITS = 64;
+  localparam int ATTACH_STATUS_CLIENT_COMPLETIONS_OFFSET = 56;
+  localparam int ATTACH_STATUS_CLIENT_COMPLETIONS_BITS = 64;
+  localparam int ATTACH_STATUS_CLIENT_FAILURES_OFFSET = 64;
+  localparam int ATTACH_STATUS_CLIENT_FAILURES_BITS = 64;
+  localparam int ATTACH_STATUS_CLIENT_BYTES_MOVED_OFFSET = 72;
+  localparam int ATTACH_STATUS_CLIENT_BYTES_MOVED_BITS = 64;
+  localparam int ATTACH_STATUS_CLIENT_COMMANDS_BAD_OFFSET = 80;
+  localparam int ATTACH_STATUS_CLIENT_COMMANDS_BAD_BITS = 64;
+  localparam int ATTACH_STATUS_CLIENT_ATTACHED_NS_OFFSET = 88;
+  localparam int ATTACH_STATUS_CLIENT_ATTACHED_NS_BITS = 64;
+  localparam int ATTACH_STATUS_CLIENT_MEMORY_BYTES_OFFSET = 96;
+  localparam int ATTACH_STATUS_CLIENT_MEMORY_BYTES_BITS = 64;
+  localparam int ATTACH_STATUS_CLIENT_JOB_OFFSET = 104;
+  localparam int ATTACH_STATUS_CLIENT_JOB_BITS = 256;
+  localparam int ATTACH_STATUS_CLIENT_RESERVED0_OFFSET = 136;
+  localparam int ATTACH_STATUS_CLIENT_RESERVED0_BITS = 64;
+  // Byte 0 is in bits 7:0, so the last field comes first.
+  typedef struct packed {
+    logic [63:0] reserved0;
+    logic [31:0][7:0] job;
+    logic [63:0] memory_bytes;
+    logic [63:0] attached_ns;
+    logic [63:0] commands_bad;
+    logic [63:0] bytes_moved;
+    logic [63:0] failures;
+    logic [63:0] completions;
+    logic [63:0] posts;
+    logic [63:0] pending;
+    logic [63:0] region_bytes;
+    logic [31:0] regions;
+    logic [31:0] ops;
+    logic [31:0] reach;
+    logic [31:0] session;
+    logic [31:0] uid;
+    logic [31:0] pid;
+    logic [31:0] index;
+    logic [31:0] what;
+  } attach_status_client_t;
+
+  // One distinct error of the daemon's log.
+  localparam int ATTACH_STATUS_ERROR_BYTES = 256;
+  localparam int ATTACH_STATUS_ERROR_WHAT_OFFSET = 0;
+  localparam int ATTACH_STATUS_ERROR_WHAT_BITS = 32;
+  localparam int ATTACH_STATUS_ERROR_INDEX_OFFSET = 4;
+  localparam int ATTACH_STATUS_ERROR_INDEX_BITS = 32;
+  localparam int ATTACH_STATUS_ERROR_COUNT_OFFSET = 8;
+  localparam int ATTACH_STATUS_ERROR_COUNT_BITS = 64;
+  localparam int ATTACH_STATUS_ERROR_TEXT_OFFSET = 16;
+  localparam int ATTACH_STATUS_ERROR_TEXT_BITS = 1920;
+  // Byte 0 is in bits 7:0, so the last field comes first.
+  typedef struct packed {
+    logic [239:0][7:0] text;
+    logic [63:0] count;
+    logic [31:0] index;
+    logic [31:0] what;
+  } attach_status_error_t;
+
+  // One step of a schedule, as a client hands it to the daemon.
+  localparam int SCHEDULE_STEP_BYTES = 40;
+  localparam int SCHEDULE_STEP_KIND_OFFSET = 0;
+  localparam int SCHEDULE_STEP_KIND_BITS = 8;
+  localparam int SCHEDULE_STEP_FROM_OFFSET = 1;
+  localparam int SCHEDULE_STEP_FROM_BITS = 8;
+  localparam int SCHEDULE_STEP_TO_OFFSET = 2;
+  localparam int SCHEDULE_STEP_TO_BITS = 8;
+  localparam int SCHEDULE_STEP_RESERVED0_OFFSET = 3;
+  localparam int SCHEDULE_STEP_RESERVED0_BITS = 8;
+  localparam int SCHEDULE_STEP_STAGE_OFFSET = 4;
+  localparam int SCHEDULE_STEP_STAGE_BITS = 32;
+  localparam int SCHEDULE_STEP_PEER_OFFSET = 8;
+  localparam int SCHEDULE_STEP_PEER_BITS = 32;
+  localparam int SCHEDULE_STEP_RESERVED1_OFFSET = 12;
+  localparam int SCHEDULE_STEP_RESERVED1_BITS = 32;
+  localparam int SCHEDULE_STEP_FROM_OFFSET_OFFSET = 16;
+  localparam int SCHEDULE_STEP_FROM_OFFSET_BITS = 64;
+  localparam int SCHEDULE_STEP_TO_OFFSET_OFFSET = 24;
+  localparam int SCHEDULE_STEP_TO_OFFSET_BITS = 64;
+  localparam int SCHEDULE_STEP_BYTES_OFFSET = 32;
+  localparam int SCHEDULE_STEP_BYTES_BITS = 64;
+  // Byte 0 is in bits 7:0, so the last field comes first.
+  typedef struct packed {
+    logic [63:0] bytes;
+    logic [63:0] to_offset;
+    logic [63:0] from_offset;
+    logic [31:0] reserved1;
+    logic [31:0] peer;
+    logic [31:0] stage;
+    logic [7:0] reserved0;
+    logic [7:0] to;
+    logic [7:0] from;
+    logic [7:0] kind;
+  } schedule_step_t;
+
+  // First line of a client's segment.
+  localparam int ATTACH_PAGE_BYTES = 128;
+  localparam int ATTACH_PAGE_ASLEEP_OFFSET = 0;
+  localparam int ATTACH_PAGE_ASLEEP_BITS = 32;
+  localparam int ATTACH_PAGE_RESERVED0_OFFSET = 4;
+  localparam int ATTACH_PAGE_RESERVED0_BITS = 992;
+  // Byte 0 is in bits 7:0, so the last field comes first.
+  typedef struct packed {
+    logic [123:0][7:0] reserved0;
+    logic [31:0] asleep;
+  } attach_page_t;
+
+  // How the daemon ends a request, and who copies what stays within the rank.
+  localparam int COMPLETION_SLOT_BYTES = 32;
+  localparam int COMPLETION_SLOT_SEQUENCE_OFFSET = 0;
+  localparam int COMPLETION_SLOT_SEQUENCE_BITS = 64;
+  localparam int COMPLETION_SLOT_WORD_OFFSET = 8;
+  localparam int COMPLETION_SLOT_WORD_BITS = 64;
+  localparam int COMPLETION_SLOT_OWN_COPIES_OFFSET = 16;
+  localparam int COMPLETION_SLOT_OWN_COPIES_BITS = 32;
+  localparam int COMPLETION_SLOT_RESERVED0_OFFSET = 20;
+  localparam int COMPLETION_SLOT_RESERVED0_BITS = 96;
+  // Byte 0 is in bits 7:0, so the last field comes first.
+  typedef struct packed {
+    logic [11:0][7:0] reserved0;
+    logic [31:0] own_copies;
+    logic [63:0] word;
+    logic [63:0] sequence_;
+  } completion_slot_t;
 
   // State of one request, in its slot of the completion table, published last (P4 -> O4).
   localparam int COMPLETION_STATE_SHIFT = 0;

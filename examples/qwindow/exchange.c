@@ -94,10 +94,14 @@ static uint32_t kind_slots(enum exchange_kind kind)
 				       : EXCHANGE_FRAME_SLOTS;
 }
 
+/* `calls`: posts or waits, or NULL for a call that is of neither kind. */
 static int account(struct exchange *x, enum exchange_kind kind,
-		   int64_t start_ns, int rc)
+		   struct timeline *calls, int64_t start_ns, int rc)
 {
-	x->times.ns[kind] += (uint64_t)(clock_now_ns() - start_ns);
+	int64_t end_ns = clock_now_ns();
+
+	x->times.ns[kind] += (uint64_t)(end_ns - start_ns);
+	timeline_add(calls, start_ns, end_ns);
 	return rc;
 }
 
@@ -109,7 +113,7 @@ int exchange_post(struct exchange *x, enum exchange_kind kind, uint64_t step)
 	x->times.posts[kind]++;
 	x->times.bytes[kind] += kind == EXCHANGE_BLOCKS ? block_send_bytes(x)
 							: x->shape.frame_bytes;
-	return account(x, kind, start_ns, rc);
+	return account(x, kind, x->posts, start_ns, rc);
 }
 
 int exchange_wait(struct exchange *x, enum exchange_kind kind, uint64_t step)
@@ -117,7 +121,7 @@ int exchange_wait(struct exchange *x, enum exchange_kind kind, uint64_t step)
 	int64_t start_ns = clock_now_ns();
 	int rc = x->ops->wait(x, kind, (uint32_t)(step % kind_slots(kind)));
 
-	return account(x, kind, start_ns, rc);
+	return account(x, kind, x->waits, start_ns, rc);
 }
 
 int exchange_edge_post(struct exchange *x, enum exchange_kind kind,
@@ -128,7 +132,7 @@ int exchange_edge_post(struct exchange *x, enum exchange_kind kind,
 
 	x->times.posts[kind]++;
 	x->times.bytes[kind] += exchange_edge_bytes(x, kind);
-	return account(x, kind, start_ns, rc);
+	return account(x, kind, x->posts, start_ns, rc);
 }
 
 int exchange_edge_wait(struct exchange *x, enum exchange_kind kind,
@@ -137,7 +141,7 @@ int exchange_edge_wait(struct exchange *x, enum exchange_kind kind,
 	int64_t start_ns = clock_now_ns();
 	int rc = x->ops->edge_wait(x, kind, round, data_out);
 
-	return account(x, kind, start_ns, rc);
+	return account(x, kind, x->waits, start_ns, rc);
 }
 
 int exchange_edge_release(struct exchange *x, enum exchange_kind kind,
@@ -146,7 +150,7 @@ int exchange_edge_release(struct exchange *x, enum exchange_kind kind,
 	int64_t start_ns = clock_now_ns();
 	int rc = x->ops->edge_release(x, kind, round);
 
-	return account(x, kind, start_ns, rc);
+	return account(x, kind, NULL, start_ns, rc);
 }
 
 int exchange_poke(struct exchange *x)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "examples/qwindow/problem.h"
+#include "examples/qwindow/timeline.h"
 
 #define EXCHANGE_BLOCK_SLOTS 2	/* one in use, one under way */
 #define EXCHANGE_FRAME_SLOTS 3	/* filled by A, by B, under way */
@@ -59,7 +60,10 @@ struct exchange {
 	uint8_t *frame_send[EXCHANGE_FRAME_SLOTS]; /* owned */
 	uint8_t *frame_recv[EXCHANGE_FRAME_SLOTS]; /* owned */
 	struct exchange_times times;
-	char owner[192]; /* who makes progress, for the report */
+	struct timeline *posts; /* the caller's; NULL: not kept */
+	struct timeline *waits; /* the same; each ends when a request was
+				 * seen to end */
+	char owner[192];	/* who makes progress, for the report */
 };
 
 /*

@@ -41,8 +41,9 @@ static int failed(struct exchange *x, const char *what, int rc)
 
 	return problem_set(x->problem, rc, "exchange qo: %s: %s; %s", what,
 			   qo_error_string(rc),
-			   detail[0] != '\0' ? detail
-					     : "see whether a rank has died");
+			   detail[0] != '\0'
+				   ? detail
+				   : "see whether a rank or the agent has died");
 }
 
 static int check(struct exchange *x, const char *what, int rc)
@@ -62,7 +63,7 @@ static int check_done(struct exchange *x, const char *what, int rc,
 	qo_status_describe(status, text, sizeof(text));
 	return problem_set(x->problem, status->error,
 			   "exchange qo: %s: %s; "
-			   "see whether a rank has died",
+			   "see whether a rank or the agent has died",
 			   what, text);
 }
 
@@ -199,6 +200,18 @@ static int make_operations(struct exchange *x)
 	return rc;
 }
 
+static const char *kind_name(int32_t kind)
+{
+	switch (kind) {
+	case QO_AGENT_INLINE:
+		return "inline";
+	case QO_AGENT_PROCESS:
+		return "process";
+	default:
+		return "thread";
+	}
+}
+
 static void describe_owner(struct exchange *x)
 {
 	struct offload_backend *qo = x->backend;
@@ -207,8 +220,7 @@ static void describe_owner(struct exchange *x)
 	if (qo_agent_query(qo->context, &info) != 0)
 		return;
 	snprintf(x->owner, sizeof(x->owner), "%s agent, %s",
-		 info.kind == QO_AGENT_INLINE ? "inline" : "thread",
-		 info.reason);
+		 kind_name(info.kind), info.reason);
 }
 
 static int offload_open(struct exchange *x)

@@ -8,11 +8,13 @@
 #include "examples/qwindow/agree.h"
 #include "examples/qwindow/bits.h"
 #include "examples/qwindow/exchange.h"
+#include "examples/qwindow/freeze.h"
 #include "examples/qwindow/input.h"
 #include "examples/qwindow/options.h"
 #include "examples/qwindow/rack.h"
 #include "examples/qwindow/report.h"
 #include "examples/qwindow/schedule.h"
+#include "examples/qwindow/timeline.h"
 #include "examples/qwindow/verify.h"
 
 #define PROGRAM "qwindow"
@@ -31,7 +33,22 @@ struct program {
 	struct schedule_result run;
 	struct verify_result checks;
 	struct problem problem;
+	/* With --freeze. */
+	struct freeze freeze; /* of the rank that stops */
+	struct timeline posts;
+	struct timeline waits;
+	struct timeline windows;
 };
+
+static int some_rank_freezes(const struct program *program)
+{
+	return program->options.freeze_rank >= 0;
+}
+
+static int this_rank_freezes(const struct program *program)
+{
+	return program->options.freeze_rank == (int64_t)program->rank;
+}
 
 static void shape_exchange(struct program *program)
 {
@@ -62,6 +79,46 @@ static void shape_exchange(struct program *program)
 				program->input.dem.observable_count,
 		},
 	};
+	if (some_rank_freezes(program)) {
+		program->exchange.posts = &program->posts;
+		program->exchange.waits = &program->waits;
+	}
+}
+
+/* Every rank checks the same. */
+static int plan_freeze(struct program *program)
+{
+	const struct options *options = &program->options;
+	uint64_t windows;
+
+	if (!some_rank_freezes(program))
+		return 0;
+	if (options->freeze_rank >= (int64_t)program->ranks)
+		return problem_set(&program->problem, -EINVAL,
+				   "option --freeze: there is no rank %lld; "
+				   "give one from 0 to %u",
+				   (long long)options->freeze_rank,
+				   program->ranks - 1);
+	windows = schedule_windows(&program->input.plan, program->ranks,
+				   (uint32_t)options->freeze_rank,
+				   program->input.shots.count);
+	if (windows == 0)
+		return problem_set(&program->problem, -EINVAL,
+				   "option --freeze: rank %lld has no slab, so "
+				   "it decodes no window; give one below %u",
+				   (long long)options->freeze_rank,
+				   program->input.plan.slab_count);
+	if ((uint64_t)options->freeze_window > windows)
+		return problem_set(&program->problem, -EINVAL,
+				   "option --freeze: rank %lld decodes %llu "
+				   "windows; give WINDOW from 1 to that",
+				   (long long)options->freeze_rank,
+				   (unsigned long long)windows);
+	program->freeze.window = options->freeze_window > 0
+					 ? (uint64_t)options->freeze_window
+					 : windows / 2 + 1;
+	program->freeze.duration_ns = options->freeze_ms * 1000000;
+	return 0;
 }
 
 static int prepare(struct program *program)
@@ -82,7 +139,7 @@ static int prepare(struct program *program)
 				   "no memory for "
 				   "racks; use fewer --patches");
 	shape_exchange(program);
-	return 0;
+	return plan_freeze(program);
 }
 
 static int decode(struct program *program)
@@ -98,6 +155,8 @@ static int decode(struct program *program)
 		.poke = program->options.poke,
 		.drop_seams = program->options.drop_seams,
 		.progress = program->rank == 0 && isatty(STDERR_FILENO),
+		.freeze = this_rank_freezes(program) ? &program->freeze : NULL,
+		.windows = some_rank_freezes(program) ? &program->windows : NULL,
 	};
 
 	program->run.pace.round_ns = program->options.round_ns;
@@ -132,6 +191,13 @@ static int verify(struct program *program)
 static int tell(struct program *program)
 {
 	const char *json = program->options.json;
+	struct report_freeze freeze = {
+		.rank = (uint32_t)program->options.freeze_rank,
+		.freeze = this_rank_freezes(program) ? &program->freeze : NULL,
+		.posts = &program->posts,
+		.waits = &program->waits,
+		.windows = &program->windows,
+	};
 	struct report report = {
 		.options = &program->options,
 		.dem = &program->input.dem,
@@ -142,6 +208,7 @@ static int tell(struct program *program)
 		.exchange = program->exchange.ops->name,
 		.owner = program->exchange.owner,
 		.ranks = program->ranks,
+		.freeze = some_rank_freezes(program) ? &freeze : NULL,
 	};
 	int rc = report_gather(program->comm, &program->exchange, &report);
 
@@ -152,6 +219,18 @@ static int tell(struct program *program)
 			rc = report_write_json(&report, json, &program->problem);
 	}
 	report_release(&report);
+	return rc;
+}
+
+static int make_helper(struct program *program)
+{
+	int rc = this_rank_freezes(program) ? freeze_open(&program->freeze) : 0;
+
+	if (rc != 0)
+		problem_set(&program->problem, rc,
+			    "--freeze: no helper process: %s; raise the limit "
+			    "of processes (ulimit -u)",
+			    strerror(-rc));
 	return rc;
 }
 
@@ -167,8 +246,10 @@ static int run(struct program *program)
 {
 	int rc;
 
-	if (exchange_open(&program->exchange) != 0 || decode(program) != 0)
+	if (make_helper(program) != 0 ||
+	    exchange_open(&program->exchange) != 0 || decode(program) != 0)
 		give_up(program);
+	freeze_close(&program->freeze);
 	rc = verify(program);
 	if (agree_or_print(program->comm, rc, &program->problem, PROGRAM) != 0)
 		return EXIT_BAD_INPUT;
@@ -212,6 +293,9 @@ int main(int argc, char **argv)
 	schedule_result_release(&program.run);
 	rack_destroy(&program.rack);
 	input_release(&program.input);
+	timeline_release(&program.posts);
+	timeline_release(&program.waits);
+	timeline_release(&program.windows);
 	MPI_Finalize();
 	return status;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "examples/qwindow/freeze.h"
+
 enum option_key {
 	KEY_HELP = 'h',
 	KEY_EXCHANGE = 'e',
@@ -22,6 +24,7 @@ enum option_key {
 	KEY_ROUND_NS = 0x100,
 	KEY_DROP_SEAMS,
 	KEY_POKE,
+	KEY_FREEZE,
 };
 
 static const struct argp_option option_table[] = {
@@ -73,6 +76,11 @@ static const struct argp_option option_table[] = {
 	{ "drop-seams", KEY_DROP_SEAMS, "PERCENT", 0,
 	  "Lose some seam messages:"
 	  " a negative control",
+	  0 },
+	{ "freeze", KEY_FREEZE, "RANK[:MS[:WINDOW]]", 0,
+	  "Stop a rank and all its threads for MS milliseconds (500) before "
+	  "its WINDOW-th window (the middle one), and tell what the others "
+	  "did meanwhile",
 	  0 },
 	{ 0, 0, 0, 0, "Output:", 4 },
 	{ "json", KEY_JSON, "FILE", OPTION_ARG_OPTIONAL,
@@ -181,6 +189,39 @@ static int parse_drop(struct parsing *parsing, const char *text)
 	return 0;
 }
 
+/* A number that ends at a colon, or at the end of the text. */
+static int field(const char **text, int64_t low, int64_t high,
+		 int64_t *value_out)
+{
+	char digits[24];
+	size_t length = strcspn(*text, ":");
+
+	if (length >= sizeof(digits))
+		return 0;
+	memcpy(digits, *text, length);
+	digits[length] = '\0';
+	*text += length + ((*text)[length] == ':');
+	return number(digits, low, high, value_out);
+}
+
+static int parse_freeze(struct parsing *parsing, const char *text)
+{
+	struct options *options = parsing->options;
+	const char *rest = text;
+	size_t length = strlen(text);
+	int ok = field(&rest, 0, UINT32_MAX, &options->freeze_rank);
+
+	if (ok && *rest != '\0')
+		ok = field(&rest, 1, FREEZE_MS_MOST, &options->freeze_ms);
+	if (ok && *rest != '\0')
+		ok = field(&rest, 1, INT64_MAX, &options->freeze_window);
+	if (!ok || *rest != '\0' || text[length - 1] == ':')
+		return bad_value(parsing, "freeze", text,
+				 "RANK, RANK:MS or RANK:MS:WINDOW, MS from 1 "
+				 "to 30000, WINDOW from 1");
+	return 0;
+}
+
 static int parse_decoder_option(struct parsing *parsing, int key,
 				const char *text)
 {
@@ -221,6 +262,8 @@ static int parse_decoder_option(struct parsing *parsing, int key,
 		return 0;
 	case KEY_DROP_SEAMS:
 		return parse_drop(parsing, text);
+	case KEY_FREEZE:
+		return parse_freeze(parsing, text);
 	default:
 		return parse_exchange_option(parsing, key, text);
 	}
@@ -296,6 +339,8 @@ int options_parse(int argc, char **argv, struct options *options_out,
 		.reference_errors = -1,
 		.commit = -1,
 		.buffer = -1,
+		.freeze_rank = -1,
+		.freeze_ms = FREEZE_MS,
 	};
 	struct parsing parsing = { .options = &options, .problem = problem };
 	int rc;

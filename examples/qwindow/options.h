@@ -26,6 +26,9 @@ struct options {
 	int32_t buffer;		  /* -1: the distance */
 	int64_t round_ns;	  /* 0: as fast as it goes */
 	double drop_seams;	  /* percent */
+	int64_t freeze_rank;	  /* stopped for a while; -1: none */
+	int64_t freeze_ms;
+	int64_t freeze_window; /* of that rank, from 1; 0: the middle */
 };
 
 /* 0, or -EINVAL with `problem` set; prints nothing. */

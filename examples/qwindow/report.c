@@ -55,6 +55,43 @@ static struct report_rank own_numbers(const struct exchange *x,
 	return own;
 }
 
+/* The clock is one for all processes of a node. */
+static void look_at_freeze(MPI_Comm comm, struct report *report,
+			   struct report_rank *own)
+{
+	const struct report_freeze *look = report->freeze;
+	uint64_t posts_ns, waits_ns;
+	int64_t told[3] = { 0 };
+
+	if (look->freeze != NULL) {
+		told[0] = look->freeze->begin_ns;
+		told[1] = look->freeze->end_ns;
+		told[2] = (int64_t)look->freeze->window;
+	}
+	MPI_Bcast(told, 3, MPI_INT64_T, (int)look->rank, comm);
+	report->frozen_ns = (uint64_t)(told[1] - told[0]);
+	report->freeze_window = (uint64_t)told[2];
+	if (look->freeze != NULL)
+		return;
+	posts_ns = timeline_longest(look->posts, told[0], told[1]);
+	waits_ns = timeline_longest(look->waits, told[0], told[1]);
+	own->meanwhile_requests = timeline_ended(look->waits, told[0], told[1]);
+	own->meanwhile_windows = timeline_ended(look->windows, told[0], told[1]);
+	own->meanwhile_stall_ns = posts_ns > waits_ns ? posts_ns : waits_ns;
+}
+
+static void add_up_freeze(struct report *report)
+{
+	for (uint32_t r = 0; r < report->ranks; r++) {
+		const struct report_rank *one = &report->all[r];
+
+		report->others_requests += one->meanwhile_requests;
+		report->others_windows += one->meanwhile_windows;
+		if (report->others_stall_ns < one->meanwhile_stall_ns)
+			report->others_stall_ns = one->meanwhile_stall_ns;
+	}
+}
+
 int report_gather(MPI_Comm comm, const struct exchange *x, struct report *report)
 {
 	struct report_rank own = own_numbers(x, report->run);
@@ -71,8 +108,12 @@ int report_gather(MPI_Comm comm, const struct exchange *x, struct report *report
 		if (report->all == NULL)
 			return -ENOMEM;
 	}
+	if (report->freeze != NULL)
+		look_at_freeze(comm, report, &own);
 	MPI_Gather(&own, count, MPI_UINT64_T, report->all, count, MPI_UINT64_T,
 		   0, comm);
+	if (rank == 0 && report->freeze != NULL)
+		add_up_freeze(report);
 	reduce_u64(comm, seams, 2, MPI_SUM);
 	report->seams_sent = seams[0];
 	report->seams_dropped = seams[1];

@@ -17,6 +17,19 @@ struct report_rank {
 	uint64_t kind_ns[EXCHANGE_KINDS];
 	uint64_t kind_bytes[EXCHANGE_KINDS];
 	uint64_t windows;
+	/* What it saw while another rank was frozen. */
+	uint64_t meanwhile_requests; /* that ended */
+	uint64_t meanwhile_windows;  /* that it finished */
+	uint64_t meanwhile_stall_ns; /* its longest call of the exchange */
+};
+
+/* One rank was stopped; what each saw is kept by timelines. */
+struct report_freeze {
+	uint32_t rank;
+	const struct freeze *freeze; /* NULL: another rank was */
+	const struct timeline *posts;
+	const struct timeline *waits;
+	const struct timeline *windows;
 };
 
 struct report {
@@ -35,6 +48,12 @@ struct report {
 	struct pace pace; /* worst of all ranks */
 	uint64_t seams_sent;
 	uint64_t seams_dropped;
+	const struct report_freeze *freeze; /* NULL: no rank was stopped */
+	uint64_t freeze_window;
+	uint64_t frozen_ns;
+	uint64_t others_requests; /* sums and maximum of the other ranks */
+	uint64_t others_windows;
+	uint64_t others_stall_ns;
 };
 
 /* Collective: fill in what comes from other ranks. 0 or -ENOMEM. */

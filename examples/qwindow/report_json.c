@@ -65,6 +65,37 @@ static json_t *pack_pace(const struct pace *pace)
 			 (json_int_t)pace->reaction_most_ns);
 }
 
+static json_t *pack_freeze(const struct report *report)
+{
+	json_t *ranks;
+
+	if (report->freeze == NULL)
+		return json_null();
+	ranks = json_array();
+	for (uint32_t r = 0; r < report->ranks; r++) {
+		const struct report_rank *one = &report->all[r];
+
+		if (r != report->freeze->rank)
+			json_array_append_new(
+				ranks,
+				json_pack("{s:i, s:I, s:I, s:I}", "rank",
+					  (int)r, "requests_ended",
+					  (json_int_t)one->meanwhile_requests,
+					  "windows",
+					  (json_int_t)one->meanwhile_windows,
+					  "longest_call_ns",
+					  (json_int_t)one->meanwhile_stall_ns));
+	}
+	return json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:o}", "rank",
+			 (int)report->freeze->rank, "window",
+			 (json_int_t)report->freeze_window, "frozen_ns",
+			 (json_int_t)report->frozen_ns, "others_requests_ended",
+			 (json_int_t)report->others_requests, "others_windows",
+			 (json_int_t)report->others_windows,
+			 "others_longest_call_ns",
+			 (json_int_t)report->others_stall_ns, "others", ranks);
+}
+
 static json_t *pack_checks(const struct verify_result *checks)
 {
 	char digest[24];
@@ -106,7 +137,7 @@ int report_write_json(const struct report *report, const char *path,
 {
 	json_t *root = json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o}",
+		"s:o, s:o}",
 		"setting", pack_setting(report), "checks",
 		pack_checks(report->checks), "total_ns",
 		pack_spread(report, offsetof(struct report_rank, total_ns)),
@@ -116,7 +147,8 @@ int report_write_json(const struct report *report, const char *path,
 		pack_spread(report, offsetof(struct report_rank, exposed_ns)),
 		"exchange", pack_kinds(report), "a_window",
 		pack_stats(&report->a), "b_window", pack_stats(&report->b),
-		"real_time", pack_pace(&report->pace));
+		"real_time", pack_pace(&report->pace), "freeze",
+		pack_freeze(report));
 	int rc = root == NULL ? -1 : 0;
 
 	if (rc == 0 && strcmp(path, "-") == 0) {

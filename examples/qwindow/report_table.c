@@ -120,6 +120,30 @@ static void print_pace(const struct report *report)
 	       (double)(pace->period_ns * pace->periods_allowed) / 1e3);
 }
 
+static void print_freeze(const struct report *report)
+{
+	if (report->freeze == NULL)
+		return;
+	printf("\nfrozen    rank %u before its window %llu, for %.3f ms; "
+	       "meanwhile the others\n",
+	       report->freeze->rank, (unsigned long long)report->freeze_window,
+	       ms(report->frozen_ns));
+	printf("          requests ended  windows done  longest call ms\n");
+	for (uint32_t r = 0; r < report->ranks; r++) {
+		const struct report_rank *one = &report->all[r];
+
+		if (r != report->freeze->rank)
+			printf("rank %-5u%14llu%14llu%17.3f\n", r,
+			       (unsigned long long)one->meanwhile_requests,
+			       (unsigned long long)one->meanwhile_windows,
+			       ms(one->meanwhile_stall_ns));
+	}
+	printf("together  %14llu%14llu%17.3f\n",
+	       (unsigned long long)report->others_requests,
+	       (unsigned long long)report->others_windows,
+	       ms(report->others_stall_ns));
+}
+
 static const char *verdict(int ok)
 {
 	return ok ? "ok    " : "FAILED";
@@ -156,6 +180,7 @@ void report_print(const struct report *report)
 	print_head(report);
 	print_times(report);
 	print_pace(report);
+	print_freeze(report);
 	print_checks(report);
 	fflush(stdout);
 }

@@ -23,6 +23,7 @@ struct run {
 	uint8_t *halo; /* owned, left buffers to send */
 	uint8_t *seam; /* owned, seams of a piece to send */
 	int64_t progress_ns;
+	uint64_t window; /* how many were begun */
 };
 
 uint32_t schedule_piece_patches(uint32_t patches)
@@ -31,6 +32,16 @@ uint32_t schedule_piece_patches(uint32_t patches)
 		(patches + EXCHANGE_PIECES_MOST - 1) / EXCHANGE_PIECES_MOST;
 
 	return least < SUB_BATCH ? SUB_BATCH : least;
+}
+
+uint64_t schedule_windows(const struct plan *plan, uint32_t ranks,
+			  uint32_t rank, size_t patches)
+{
+	uint64_t windows = 0;
+
+	for (uint32_t k = rank; k < plan->slab_count; k += ranks)
+		windows += 1 + (k + 1 < plan->slab_count && plan->buffer > 0);
+	return windows * patches;
 }
 
 static struct step step_at(const struct run *run, uint64_t number)
@@ -145,25 +156,53 @@ static int poke(struct run *run)
 	return run->params->poke ? exchange_poke(run->x) : 0;
 }
 
+/* The rank that is to be stopped is stopped here. */
+static int begin_window(struct run *run)
+{
+	struct freeze *freeze = run->params->freeze;
+	int rc;
+
+	run->window++;
+	if (freeze == NULL || run->window != freeze->window)
+		return 0;
+	rc = freeze_now(freeze);
+	if (rc != 0)
+		problem_set(run->x->problem, rc,
+			    "--freeze: the rank was not seen to stop; see "
+			    "whether /proc is mounted");
+	return rc;
+}
+
+static int decode_a_piece(struct run *run, const struct step *step,
+			  uint32_t piece)
+{
+	struct work *work = run->work;
+	uint32_t first = piece * run->piece_patches;
+	uint32_t end = first + run->piece_patches;
+	int rc = 0;
+
+	memset(run->seam, 0, run->x->shape.seam_bytes);
+	if (step->a_slab == WORK_NO_SLAB)
+		return 0;
+	for (uint32_t p = first; p < end && p < step->batch.count && rc == 0;
+	     p++) {
+		rc = begin_window(run);
+		work_decode_a(work, step, p,
+			      run->seam + (p - first) * work->seam_bytes,
+			      frame_of(run, step->number));
+	}
+	return rc;
+}
+
 /* The seams of a piece fly while the next piece is decoded. */
 static int decode_a_pieces(struct run *run, const struct step *step)
 {
-	struct work *work = run->work;
 	int rc = 0;
 
 	for (uint32_t piece = 0; piece < run->x->shape.pieces && rc == 0;
 	     piece++) {
-		uint32_t first = piece * run->piece_patches;
-		uint32_t end = first + run->piece_patches;
-
-		memset(run->seam, 0, run->x->shape.seam_bytes);
-		for (uint32_t p = first; p < end && p < step->batch.count &&
-					 step->a_slab != WORK_NO_SLAB;
-		     p++)
-			work_decode_a(work, step, p,
-				      run->seam + (p - first) * work->seam_bytes,
-				      frame_of(run, step->number));
-		if (has_edges(run))
+		rc = decode_a_piece(run, step, piece);
+		if (rc == 0 && has_edges(run))
 			rc = post_seam(run, step, piece);
 		if (rc == 0)
 			rc = poke(run);
@@ -185,12 +224,16 @@ static int decode_b_piece(struct run *run, const struct step *step,
 
 	if (rc != 0)
 		return rc;
-	for (uint32_t p = first;
-	     p < end && p < step->batch.count && step->b_slab != WORK_NO_SLAB;
-	     p++)
+	for (uint32_t p = first; p < end && p < step->batch.count &&
+				 step->b_slab != WORK_NO_SLAB && rc == 0;
+	     p++) {
+		rc = begin_window(run);
 		work_decode_b(work, step, p, halo + p * work->left_bytes,
 			      seam + (p - first) * work->seam_bytes,
 			      frame_of(run, step->number));
+	}
+	if (rc != 0)
+		return rc;
 	rc = exchange_edge_release(run->x, EXCHANGE_SEAM, round);
 	return rc != 0 ? rc : poke(run);
 }
@@ -315,6 +358,7 @@ static int run_make(struct run *run)
 	work->patches = rack->patches;
 	work->observable_count = run->params->observable_count;
 	work->row_bytes = rack->row_bytes;
+	work->windows = run->params->windows;
 	rc = work_init(work);
 	if (rc != 0)
 		return rc;
@@ -347,6 +391,21 @@ static int run_all(struct run *run)
 	return rc;
 }
 
+static int has_lost(const struct schedule_params *params,
+		    const struct schedule_result *result)
+{
+	const struct timeline *kept[] = {
+		params->windows,
+		params->exchange->posts,
+		params->exchange->waits,
+	};
+	int lost = result->work.log.lost;
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		lost |= kept[i] != NULL && kept[i]->lost;
+	return lost;
+}
+
 int schedule_run(const struct schedule_params *params,
 		 struct schedule_result *result)
 {
@@ -374,7 +433,7 @@ int schedule_run(const struct schedule_params *params,
 		rc = run_all(&run);
 	free(run.halo);
 	free(run.seam);
-	if (rc == 0 && result->work.log.lost)
+	if (rc == 0 && has_lost(params, result))
 		rc = -ENOMEM;
 	if (rc != 0)
 		problem_set(params->exchange->problem, rc,

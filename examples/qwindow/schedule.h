@@ -9,6 +9,7 @@
 #define QWINDOW_SCHEDULE_H
 
 #include "examples/qwindow/exchange.h"
+#include "examples/qwindow/freeze.h"
 #include "examples/qwindow/pace.h"
 #include "examples/qwindow/rack.h"
 #include "examples/qwindow/work.h"
@@ -22,8 +23,10 @@ struct schedule_params {
 	uint32_t layer_count;
 	int latency;
 	int poke;
-	double drop_seams; /* percent */
-	int progress;	   /* a line on standard error */
+	double drop_seams;	  /* percent */
+	struct freeze *freeze;	  /* NULL: this rank does not stop */
+	struct timeline *windows; /* NULL: not kept */
+	int progress;		  /* a line on standard error */
 };
 
 struct schedule_result {
@@ -40,6 +43,9 @@ struct schedule_result {
 
 /* Patches that share a seam message. */
 uint32_t schedule_piece_patches(uint32_t patches);
+/* Windows of both kinds that a rank decodes of all patches. */
+uint64_t schedule_windows(const struct plan *plan, uint32_t ranks,
+			  uint32_t rank, size_t patches);
 
 /* Collective. 0 or -errno, with the exchange's problem set. */
 int schedule_run(const struct schedule_params *params,

@@ -53,6 +53,15 @@ void work_fini(struct work *work)
 	memset(work, 0, sizeof(*work));
 }
 
+static void count_window(struct work *work, struct stats *stats,
+			 int64_t start_ns)
+{
+	int64_t end_ns = clock_now_ns();
+
+	stats_add(stats, (uint64_t)(end_ns - start_ns));
+	timeline_add(work->windows, start_ns, end_ns);
+}
+
 static void log_commit(struct commit_log *log, uint32_t shot, uint32_t edge)
 {
 	if (log->count == log->room) {
@@ -137,7 +146,7 @@ void work_decode_a(struct work *work, const struct step *step, uint32_t patch,
 		bits_extract(right_of(work, step->number, patch), sink.row,
 			     slab->right.first - slab->all.first,
 			     slab->right.count);
-	stats_add(&work->a, (uint64_t)(clock_now_ns() - start_ns));
+	count_window(work, &work->a, start_ns);
 }
 
 void work_decode_b(struct work *work, const struct step *step, uint32_t patch,
@@ -162,5 +171,5 @@ void work_decode_b(struct work *work, const struct step *step, uint32_t patch,
 	window_decode_b(&work->decoder, &plan->slabs[step->b_slab],
 			right_of(work, a_step, patch), work->left,
 			next->left.count, commit, &sink);
-	stats_add(&work->b, (uint64_t)(clock_now_ns() - start_ns));
+	count_window(work, &work->b, start_ns);
 }

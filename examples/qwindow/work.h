@@ -8,6 +8,7 @@
 
 #include "examples/qwindow/rack.h"
 #include "examples/qwindow/stats.h"
+#include "examples/qwindow/timeline.h"
 #include "examples/qwindow/window.h"
 
 #define WORK_NO_SLAB UINT32_MAX
@@ -54,6 +55,7 @@ struct work {
 	struct commit_log log; /* owned */
 	struct stats a;	       /* decoding one window of one patch */
 	struct stats b;
+	struct timeline *windows; /* the caller's, of both; NULL: not kept */
 };
 
 /* plan, patches, observable_count and row_bytes are set. 0 or -ENOMEM. */

@@ -43,6 +43,27 @@ for mpi in $mpis; do
 	same $mpi 4 "poke" -n 320 -p 320 --poke "$model" "$shots"
 done
 
+# One agent for all ranks, which the first of them starts; then with all that
+# there is to do left to it.
+QO_AGENT_PROGRAM=$(cd "$top_builddir" && pwd)/libqoffload/tools/qo_agentd
+QO_AGENT=process
+export QO_AGENT QO_AGENT_PROGRAM
+for mpi in $mpis; do
+	for direct in auto off; do
+		QO_AGENT_DIRECT=$direct
+		export QO_AGENT_DIRECT
+		for ranks in 1 3 8; do
+			same $mpi $ranks "one agent, direct $direct" -n 320 \
+				"$model" "$shots"
+			require "one agent: it is a process, $mpi" \
+				grep -q 'progress by process agent' "$work/out"
+		done
+		same $mpi 4 "one agent, direct $direct, strips, latency" \
+			-n 320 -r strip -m latency -p 37 "$model" "$shots"
+	done
+done
+unset QO_AGENT QO_AGENT_PROGRAM QO_AGENT_DIRECT
+
 # The whole file: 286 errors are what these rules give.
 wanted=
 for mpi in $mpis; do

@@ -29,6 +29,7 @@ struct qo_init_params {
 /* Kinds of agent (qo_agent_info.kind). */
 #define QO_AGENT_INLINE 1
 #define QO_AGENT_THREAD 2
+#define QO_AGENT_PROCESS 3 /* the daemon qo_agentd */
 
 /* What an agent is and has done; set size before the call. */
 struct qo_agent_info {
@@ -50,11 +51,19 @@ struct qo_agent_info {
 	char idle[16];		     /* idle strategy, e.g. "adaptive" */
 	char allowed_cpus[128]; /* allowed set, as a list; may end in "..." */
 	char reason[128];	/* why it runs where it runs */
+	/*
+	 * Of a daemon.  Its processor time and cycles are its own: `qo_info -s`
+	 * shows them; the counts above are those of this context's thread, which
+	 * then only looks after connections and losses.
+	 */
+	int32_t agent_pid;  /* its process, or -1 */
+	int32_t agent_lost; /* 1: it is gone; operations it had have failed */
+	char memory[64];    /* how it gets at buffers, e.g. "... other stage" */
 };
 #define QO_AGENT_INFO_INIT                                                     \
 	{                                                                      \
 		sizeof(struct qo_agent_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-			0, 0, 0, { 0 }, { 0 },                                 \
+			0, 0, 0, { 0 }, { 0 }, { 0 }, 0, 0,                    \
 		{                                                              \
 			0                                                      \
 		}                                                              \
@@ -65,8 +74,11 @@ struct qo_agent_info {
  * params: NULL for the environment alone.
  * Returns: 0; -EINVAL a setting is wrong (qo_error_detail() names it);
  *   -ENODEV no such provider; -ENOMEM; -ENOSPC no room for shared memory;
- *   -EAGAIN too many contexts in this process or no thread to be had.
- * Blocks: briefly (creates a thread).  Threads: any.
+ *   -EAGAIN too many contexts in this process or no thread to be had; of
+ *   QO_AGENT=process: -ENOENT no daemon, and no program to start one;
+ *   -ETIMEDOUT it does not answer in QO_AGENT_TIMEOUT; -EPROTONOSUPPORT it is
+ *   of another version; -EPERM its socket is another user's.
+ * Blocks: briefly (creates a thread); with a daemon at most QO_AGENT_TIMEOUT.  Threads: any.
  * Owns: the caller ends the context with qo_fini().  Installs no signal
  *   handler; the agent's thread blocks every signal.
  * Since: 0.1
@@ -80,7 +92,9 @@ int qo_init(const struct qo_init_params *params, qo_context_t *context_out);
  * remains is reported and freed, and its handles must not be used again.
  * Returns: 0; -EBADF not a context; -EBUSY something was left over (all is
  *   freed nevertheless).
- * Blocks: at most QO_FINI_TIMEOUT.  Threads: none may use the context.
+ * Blocks: at most QO_FINI_TIMEOUT, and where a daemon does not answer
+ *   QO_AGENT_TIMEOUT more.  Threads: none may use the context.
+ * A forked child has no context: it must not call this with its parent's.
  * Since: 0.1
  */
 int qo_fini(qo_context_t context);

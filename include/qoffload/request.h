@@ -11,7 +11,9 @@ extern "C" {
 /*
  * Starts an operation: one request at a time per operation.
  * Returns: 0; -EBUSY the request before is not complete; -EBADF; or, once a
- *   request of this operation has failed, its error.
+ *   request of this operation has failed, its error.  Of a daemon's operation
+ *   also -EAGAIN it has not taken the posts before: try again; -ECONNABORTED
+ *   agent lost; -EPERM in a forked child.
  * Blocks: no.  Allocates nothing.
  * Threads: calls on one operation are serialised by the caller.
  * Owns: the handle needs no freeing; it is stale (-EBADF) from the next post

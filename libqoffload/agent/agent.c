@@ -33,7 +33,8 @@ int qoi_agent_open(struct qoi_agent *agent, uint64_t command_count)
 {
 	int error = -ENOMEM;
 
-	agent->bell = bell_choose(agent);
+	if (agent->bell == NULL)
+		agent->bell = bell_choose(agent);
 	agent->works = calloc(command_count, sizeof(*agent->works));
 	if (agent->works == NULL)
 		goto err_none;
@@ -220,6 +221,8 @@ static int endpoints_look(struct qoi_agent *agent)
 		held |= ops->busy(endpoint);
 	}
 	agent->look = held ? 1 : QOI_CYCLES_PER_POLL;
+	if (agent->watch_fd >= 0 && agent->watch(agent->watch_arg))
+		total++;
 	if (total != 0)
 		losses_tell(agent);
 	return (int)total;

@@ -41,8 +41,17 @@ struct qoi_agent {
 	uint32_t context_number; /* of the request table */
 	int threaded;
 	uint32_t crowded;      /* 1: a team here has more ranks than cores */
+	uint32_t far_crowded;  /* 1: one has, with the daemon that it uses */
 	struct qoi_bell *bell; /* the one that peers ring; never NULL */
 	struct qoi_bell private_bell; /* for a context that no peer can ring */
+
+	/*
+	 * Something else that may happen, or watch_fd -1: a readable descriptor
+	 * wakes the agent, and watch() looks.  1: losses must be told.
+	 */
+	int watch_fd; /* owner: who set it, before the thread starts */
+	int (*watch)(void *arg);
+	void *watch_arg;
 
 	/* Held during a duty cycle, and by an inline waiter that sleeps. */
 	pthread_mutex_t cycle_lock;

@@ -27,17 +27,26 @@ struct qoi_channel_place {
 #define QOI_SLOT_REVOKED 0x8000u /* with the rank to blame below */
 
 struct qoi_get_notice {
-	uint64_t address; /* in the sender's memory */
+	uint64_t address; /* in the sender's memory; one agent: the offset */
 	uint64_t bytes;
+	uint32_t buffer; /* where one agent has both: enum qoi_buffer */
+	uint32_t reserved;
 };
+
+struct qoi_exec;
 
 struct qoi_channel {
 	struct qo_conn *conn;	  /* NULL: to oneself.  Owner: the team */
 	struct qo_remote *remote; /* owner: whoever created the channel */
-	uint32_t peer;		  /* team rank */
-	uint32_t rung;		  /* 1: published since the last ring */
-	uint32_t credit_batch;	  /* slots per credit */
-	uint32_t credit_due;	  /* released since the last credit */
+	/*
+	 * Where one agent carries out both ends: the peer's, as long as it is
+	 * there.  Long messages then go from buffer to buffer.
+	 */
+	const struct qoi_exec *peer_exec;
+	uint32_t peer;	       /* team rank */
+	uint32_t rung;	       /* 1: published since the last ring */
+	uint32_t credit_batch; /* slots per credit */
+	uint32_t credit_due;   /* released since the last credit */
 	uint32_t foreseen; /* messages looked at ahead; qoi_exec_orphaned() */
 	uint32_t blamed;   /* by a notice that was revoked: rank + 1; 0: none */
 	struct qoi_queue_shape out_shape; /* towards the peer */

@@ -62,6 +62,11 @@ void qoi_exec_fini(struct qoi_exec *exec)
 	memset(exec, 0, sizeof(*exec));
 }
 
+static int step_is_local(const struct qoi_step *step)
+{
+	return step->kind == QOI_STEP_COPY || step->kind == QOI_STEP_FOLD;
+}
+
 static uint32_t stage_length(const struct qoi_exec *exec)
 {
 	const struct qoi_schedule *schedule = exec->schedule;
@@ -111,6 +116,11 @@ static int exec_fail(struct qoi_exec *exec, uint32_t peer, int error)
 	exec->error_rank = peer;
 	if (channel != NULL && channel->blamed != 0)
 		exec->error_rank = channel->blamed - 1;
+	/* The rank's own buffer, or the rank itself, is not there. */
+	if (error == -EFAULT || error == -EOWNERDEAD) {
+		exec->error_rank = exec->schedule->rank;
+		error = error == -EFAULT ? -EIO : -ECONNRESET;
+	}
 	qoi_exec_give_up(exec, error);
 	return error;
 }
@@ -128,7 +138,8 @@ static int stage_round(struct qoi_exec *exec, uint32_t count,
 		struct qoi_step_state *state = &exec->states[i];
 		int result;
 
-		if (state->done)
+		if (state->done ||
+		    (exec->held && step_is_local(&exec->schedule->steps[i])))
 			continue;
 		result = qoi_step_advance(exec, &exec->schedule->steps[i],
 					  state, budget);
@@ -165,11 +176,6 @@ int qoi_exec_advance(struct qoi_exec *exec, struct qoi_budget *budget)
 		if (moved == 0 || budget->bytes == 0)
 			return 0;
 	}
-}
-
-static int step_is_local(const struct qoi_step *step)
-{
-	return step->kind == QOI_STEP_COPY || step->kind == QOI_STEP_FOLD;
 }
 
 int qoi_exec_only_arrivals(const struct qoi_exec *exec, const uint64_t **watch,
@@ -255,12 +261,21 @@ static int died(struct qoi_exec *exec)
 
 #define FORESEEN_ALL UINT32_MAX
 
+/* The last that it did may be to fetch this: its credit is here then. */
+static int was_fetched(const struct qoi_channel *channel,
+		       const struct qoi_step_state *state)
+{
+	return state->noticed &&
+	       (int64_t)(qoi_channel_consumed(channel) - state->position) >= 0;
+}
+
 /*
  * Whether the part of one who said good-bye is missing.  Its k-th message from
  * now on lies in the k-th slot, as long as each fits one; behind a longer one
  * we look again when that is taken.
  */
-static int step_misses(struct qoi_exec *exec, const struct qoi_step *step)
+static int step_misses(struct qoi_exec *exec, const struct qoi_step *step,
+		       const struct qoi_step_state *state)
 {
 	struct qoi_channel *channel = exec->channels[step->peer];
 	const struct qoi_consumer *consumer = &channel->consumer;
@@ -268,7 +283,7 @@ static int step_misses(struct qoi_exec *exec, const struct qoi_step *step)
 
 	/* It needs nothing of us; only what can't be put now never will. */
 	if (step->kind == QOI_STEP_PUT)
-		return step->stage == exec->stage;
+		return step->stage == exec->stage && !was_fetched(channel, state);
 	if (channel->foreseen == FORESEEN_ALL)
 		return 0;
 	position = consumer->position + channel->foreseen++;
@@ -303,7 +318,8 @@ int qoi_exec_orphaned(struct qoi_exec *exec)
 			continue;
 		/* In this order: what came before the good-bye is here then. */
 		fate = qoi_channel_fate(exec->channels[step->peer]);
-		if (fate != -EPIPE || !step_misses(exec, step))
+		if (fate != -EPIPE ||
+		    !step_misses(exec, step, &exec->states[i]))
 			continue;
 		exec->error_rank = step->peer;
 		return fate;

@@ -6,6 +6,7 @@
 #define QOI_EXEC_H
 
 #include "libqoffload/agent/channel.h"
+#include "libqoffload/agent/reach.h"
 #include "libqoffload/agent/request.h"
 #include "libqoffload/agent/work.h"
 #include "libqoffload/coll/schedule.h"
@@ -25,6 +26,10 @@ struct qoi_exec {
 	struct qoi_channel **channels; /* by rank, NULL without.  Owner: op */
 	struct qo_conn **conns; /* by rank, NULL: oneself.  Owner: the team */
 	uint8_t *buffers[QOI_BUFFER_COUNT]; /* the user's, and the scratch */
+	/* Of buffers that are not mapped here; buffers[] is NULL then. */
+	struct qoi_reach reach[QOI_BUFFER_COUNT];
+	uint8_t *spare; /* 2 * QOI_BOUNCE_BYTES for those.  Owner: the daemon */
+	uint32_t held;	/* 1: steps within the rank are left for later */
 	uint8_t *bounce;     /* to reduce what was fetched.  Owner: exec */
 	uint32_t stage;	     /* current */
 	uint32_t first;	     /* its first step */

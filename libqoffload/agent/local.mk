@@ -14,6 +14,8 @@ libqoffload_core_la_SOURCES += \
 	libqoffload/agent/object.h \
 	libqoffload/agent/op.c \
 	libqoffload/agent/op.h \
+	libqoffload/agent/reach.c \
+	libqoffload/agent/reach.h \
 	libqoffload/agent/request.c \
 	libqoffload/agent/request.h \
 	libqoffload/agent/ring.h \

@@ -18,10 +18,13 @@ struct qo_op {
 	struct qoi_channel **channels; /* by rank, NULL without.  Owner: op */
 	struct qo_window *window;      /* what peers write.  Owner: the op */
 	struct qo_remote **remotes;    /* by rank.  Owner: the op */
-	uint32_t loss_seen;	       /* 1: a rank of the team is gone */
-	uint32_t kind;		       /* enum qoi_coll_kind */
-	uint32_t sequence;	       /* collective call on the team */
+	struct qoi_far_op *far; /* the daemon has it, or NULL.  Owner: the op */
+	uint32_t loss_seen;	/* 1: a rank of the team is gone */
+	uint32_t kind;		/* enum qoi_coll_kind */
+	uint32_t sequence;	/* collective call on the team */
 };
+
+struct qoi_far_op; /* client/far_op.h */
 
 extern const struct qoi_work_ops qoi_op_work_ops;
 

@@ -31,22 +31,25 @@ static uint8_t *target(const struct qoi_exec *exec, const struct qoi_step *step)
 	return base == NULL ? NULL : base + step->to_offset;
 }
 
-static void fold(const struct qoi_exec *exec, uint8_t *to, const void *from,
-		 uint64_t bytes)
+/* How much of a step to do now; elements stay whole. */
+static uint64_t piece_of(const struct qoi_step *step,
+			 const struct qoi_step_state *state,
+			 const struct qoi_budget *budget, uint64_t limit)
 {
-	const struct qoi_schedule *schedule = exec->schedule;
+	uint64_t left = step->bytes - state->moved;
 
-	qoi_reduce_apply(schedule->type, schedule->reduce, to, from,
-			 bytes / qoi_type_bytes(schedule->type));
+	limit = min64(limit, budget->bytes) & ~UINT64_C(63);
+	return min64(left, limit == 0 ? 64 : limit);
 }
 
 /* Our side of a fetch by the peer: say where it is, wait for its credit. */
-static int put_notice(const struct qoi_step *step, struct qoi_step_state *state,
-		      struct qoi_channel *channel, const uint8_t *from)
+static int put_notice(const struct qoi_exec *exec, const struct qoi_step *step,
+		      struct qoi_step_state *state, struct qoi_channel *channel)
 {
 	struct qoi_get_notice notice = {
-		.address = (uint64_t)(uintptr_t)from,
+		.address = step->from_offset,
 		.bytes = step->bytes,
+		.buffer = step->from,
 	};
 	void *payload;
 	int error;
@@ -56,6 +59,8 @@ static int put_notice(const struct qoi_step *step, struct qoi_step_state *state,
 					state->position) >= 0;
 		return state->done;
 	}
+	if (channel->peer_exec == NULL)
+		notice.address = (uint64_t)(uintptr_t)source(exec, step);
 	error = qoi_channel_claim(channel, &payload);
 	if (error != 0)
 		return error;
@@ -83,10 +88,11 @@ void qoi_step_revoke(const struct qoi_exec *exec, const struct qoi_step *step,
 }
 
 /* Our copy into the peer's slots, as many as have credit. */
-static int put_slots(const struct qoi_step *step, struct qoi_step_state *state,
-		     struct qoi_channel *channel, const uint8_t *from,
+static int put_slots(const struct qoi_exec *exec, const struct qoi_step *step,
+		     struct qoi_step_state *state, struct qoi_channel *channel,
 		     struct qoi_budget *budget)
 {
+	const uint8_t *from = source(exec, step);
 	uint32_t limit = channel->out_shape.payload_bytes;
 	int moved = 0;
 
@@ -98,8 +104,16 @@ static int put_slots(const struct qoi_step *step, struct qoi_step_state *state,
 
 		if (error != 0)
 			return moved != 0 ? moved : error;
-		if (bytes != 0)
+		if (from != NULL && bytes != 0)
 			memcpy(payload, from + state->moved, bytes);
+		else if (bytes != 0)
+			error = qoi_reach_read(exec, step->from,
+					       step->from_offset + state->moved,
+					       payload, bytes);
+		if (error != 0) {
+			qoi_producer_abort(&channel->producer);
+			return error;
+		}
 		error = qoi_channel_commit(channel, bytes, QOI_SLOT_DATA);
 		if (error != 0)
 			return moved != 0 ? moved : error;
@@ -126,23 +140,35 @@ static int step_put(const struct qoi_exec *exec, const struct qoi_step *step,
 	if (!qoi_channel_mapped(channel) && !budget->in_cycle)
 		return 0;
 	if (by_get(step, channel))
-		return put_notice(step, state, channel, source(exec, step));
-	return put_slots(step, state, channel, source(exec, step), budget);
+		return put_notice(exec, step, state, channel);
+	return put_slots(exec, step, state, channel, budget);
 }
 
 /* Takes `bytes` that are at hand to where the step wants them. */
-static void deliver(const struct qoi_exec *exec, const struct qoi_step *step,
-		    struct qoi_step_state *state, const void *from,
-		    uint64_t bytes, struct qoi_budget *budget)
+static int deliver(const struct qoi_exec *exec, const struct qoi_step *step,
+		   struct qoi_step_state *state, const void *from,
+		   uint64_t bytes, struct qoi_budget *budget)
 {
 	uint8_t *to = target(exec, step);
+	int error = 0;
 
-	if (bytes != 0 && step->kind == QOI_STEP_REDUCE)
-		fold(exec, to + state->moved, from, bytes);
-	else if (bytes != 0)
+	if (bytes == 0)
+		return 0;
+	if (step->kind == QOI_STEP_REDUCE)
+		error = qoi_reach_fold(exec, step->to,
+				       step->to_offset + state->moved, from,
+				       bytes);
+	else if (to != NULL)
 		memcpy(to + state->moved, from, bytes);
+	else
+		error = qoi_reach_write(exec, step->to,
+					step->to_offset + state->moved, from,
+					bytes);
+	if (error != 0)
+		return error;
 	state->moved += bytes;
 	spend(budget, bytes);
+	return 0;
 }
 
 /*
@@ -165,16 +191,15 @@ static int notice_revoked(const struct qoi_exec *exec,
 	return 1;
 }
 
-/* Fetches one bounded piece from the peer's memory. */
-static int fetch(const struct qoi_exec *exec, const struct qoi_step *step,
-		 struct qoi_step_state *state, struct qoi_channel *channel,
-		 uint64_t address, struct qoi_budget *budget)
+/* One piece from the memory of a peer that has an agent of its own. */
+static int fetch_by_provider(const struct qoi_exec *exec,
+			     const struct qoi_step *step,
+			     const struct qoi_step_state *state,
+			     struct qoi_channel *channel, uint64_t address,
+			     uint64_t bytes)
 {
 	const struct qo_provider_ops *ops =
 		channel->conn->endpoint->provider->ops;
-	uint64_t limit = step->kind == QOI_STEP_REDUCE ? QOI_BOUNCE_BYTES
-						       : QOI_BUDGET_AGENT_BYTES;
-	uint64_t bytes = min64(step->bytes - state->moved, limit);
 	uint8_t *to = target(exec, step) + state->moved;
 	int error;
 
@@ -184,10 +209,52 @@ static int fetch(const struct qoi_exec *exec, const struct qoi_step *step,
 	/* Fetched while it was still the sender's to give? */
 	if (notice_revoked(exec, channel))
 		return -ECONNRESET;
+	if (error == 0 && step->kind == QOI_STEP_REDUCE)
+		error = qoi_reach_fold(exec, step->to,
+				       step->to_offset + state->moved, to,
+				       bytes);
+	return error;
+}
+
+/* One piece, where the peer's end is carried out here too. */
+static int fetch_here(const struct qoi_exec *exec, const struct qoi_step *step,
+		      const struct qoi_step_state *state,
+		      struct qoi_channel *channel,
+		      const struct qoi_get_notice *notice, uint64_t bytes)
+{
+	const struct qoi_place from = {
+		.exec = channel->peer_exec,
+		.buffer = (uint8_t)notice->buffer,
+		.offset = notice->address + state->moved,
+	};
+	const struct qoi_place to = {
+		.exec = exec,
+		.buffer = step->to,
+		.offset = step->to_offset + state->moved,
+	};
+
+	if (notice_revoked(exec, channel))
+		return -ECONNRESET;
+	return qoi_reach_move(&from, &to, bytes, step->kind == QOI_STEP_REDUCE);
+}
+
+/* Fetches one bounded piece from the peer's memory. */
+static int fetch(const struct qoi_exec *exec, const struct qoi_step *step,
+		 struct qoi_step_state *state, struct qoi_channel *channel,
+		 const struct qoi_get_notice *notice, struct qoi_budget *budget)
+{
+	uint64_t limit = step->kind == QOI_STEP_REDUCE ? QOI_BOUNCE_BYTES
+						       : QOI_BUDGET_AGENT_BYTES;
+	uint64_t bytes = piece_of(step, state, budget, limit);
+	int error;
+
+	if (channel->peer_exec != NULL)
+		error = fetch_here(exec, step, state, channel, notice, bytes);
+	else
+		error = fetch_by_provider(exec, step, state, channel,
+					  notice->address, bytes);
 	if (error != 0)
 		return error;
-	if (step->kind == QOI_STEP_REDUCE)
-		fold(exec, target(exec, step) + state->moved, to, bytes);
 	state->moved += bytes;
 	spend(budget, bytes);
 	return 0;
@@ -206,11 +273,13 @@ static int take_by_get(const struct qoi_exec *exec, const struct qoi_step *step,
 	memcpy(&notice, message->payload, sizeof(notice));
 	if (notice.bytes != step->bytes || channel->conn == NULL)
 		return -EBADMSG;
+	/* One agent had both ends, and the peer's is gone. */
+	if (channel->peer_exec == NULL && channel->conn->endpoint == NULL)
+		return -ECONNRESET;
 	while (state->moved < step->bytes) {
 		if (budget->bytes == 0)
 			return 1;
-		error = fetch(exec, step, state, channel, notice.address,
-			      budget);
+		error = fetch(exec, step, state, channel, &notice, budget);
 		if (error != 0)
 			return error;
 	}
@@ -239,8 +308,10 @@ static int step_take(const struct qoi_exec *exec, const struct qoi_step *step,
 		if (message.bytes != min64(step->bytes - state->moved,
 					   channel->in_shape.payload_bytes))
 			return -EBADMSG;
-		deliver(exec, step, state, message.payload, message.bytes,
-			budget);
+		error = deliver(exec, step, state, message.payload,
+				message.bytes, budget);
+		if (error != 0)
+			return error;
 		qoi_channel_release(channel);
 		moved = 1;
 	} while (state->moved < step->bytes && budget->bytes != 0);
@@ -251,15 +322,18 @@ static int step_take(const struct qoi_exec *exec, const struct qoi_step *step,
 static int step_local(const struct qoi_exec *exec, const struct qoi_step *step,
 		      struct qoi_step_state *state, struct qoi_budget *budget)
 {
-	uint64_t left = step->bytes - state->moved;
-	uint64_t bytes = min64(left, QOI_BUDGET_AGENT_BYTES);
+	const struct qoi_place from = { exec, step->from,
+					step->from_offset + state->moved };
+	const struct qoi_place to = { exec, step->to,
+				      step->to_offset + state->moved };
+	uint64_t bytes = piece_of(step, state, budget, QOI_BUDGET_AGENT_BYTES);
+	int error = 0;
 
-	if (bytes != 0 && step->kind == QOI_STEP_FOLD)
-		fold(exec, target(exec, step) + state->moved,
-		     source(exec, step) + state->moved, bytes);
-	else if (bytes != 0)
-		memmove(target(exec, step) + state->moved,
-			source(exec, step) + state->moved, bytes);
+	if (bytes != 0)
+		error = qoi_reach_move(&from, &to, bytes,
+				       step->kind == QOI_STEP_FOLD);
+	if (error != 0)
+		return error;
 	state->moved += bytes;
 	spend(budget, bytes);
 	state->done = state->moved == step->bytes;

@@ -82,7 +82,7 @@ static void wake_fd_clear(struct qoi_agent *agent)
 
 static void descriptors_wait(struct qoi_agent *agent, int64_t deadline_ns)
 {
-	struct pollfd fds[1 + QOI_ENDPOINTS_MAX];
+	struct pollfd fds[2 + QOI_ENDPOINTS_MAX];
 	struct timespec timeout;
 	nfds_t count = 0;
 
@@ -95,6 +95,9 @@ static void descriptors_wait(struct qoi_agent *agent, int64_t deadline_ns)
 			fds[count++] =
 				(struct pollfd){ .fd = fd, .events = POLLIN };
 	}
+	if (agent->watch_fd >= 0)
+		fds[count++] = (struct pollfd){ .fd = agent->watch_fd,
+						.events = POLLIN };
 	if (deadline_ns != QOI_CLOCK_NEVER)
 		timeout_of(deadline_ns, &timeout);
 	qoi_set_own64(&agent->fields.sleeps, agent->fields.sleeps + 1);

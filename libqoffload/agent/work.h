@@ -35,12 +35,18 @@ struct qoi_work_ops {
 	 */
 	void (*read)(struct qoi_work *work, struct qoi_request *request,
 		     struct qoi_budget *budget);
+	/*
+	 * Of a `yielding` work, for a client that waits: does what needs nobody
+	 * else.  May take long; without the lock.
+	 */
+	void (*lend)(struct qoi_work *work, struct qoi_request *request);
 };
 
 struct qoi_work {
 	const struct qoi_work_ops *ops;
 	uint32_t readable; /* 1: clients may move it; fixed */
 	uint32_t lendable; /* 1: a waiter can do all that its agent would */
+	uint32_t yielding; /* 1: another process does it, and may need the core */
 	uint32_t lock;	   /* who moves it on; short, see qoi_work_lock() */
 	uint32_t lenders; /* waiters that lend their core; the agent stays off */
 	uint32_t queued;  /* 1: on its way to, or in, the agent's list */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -214,4 +215,86 @@ void qoi_config_fini(struct qoi_config *config)
 		}
 	}
 	memset(config, 0, sizeof(*config));
+}
+
+static const char *variable_or_null(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+void qoi_config_job(const struct qoi_config *config,
+		    char job_out[QOI_CONFIG_JOB_BYTES])
+{
+	static const char *const launchers[] = { "PMIX_NAMESPACE", "PMI_JOBID",
+						 "SLURM_JOB_ID" };
+	const char *step = variable_or_null("SLURM_STEP_ID");
+	const char *job = NULL;
+	size_t i = 0;
+
+	if (strcmp(config->agent_job, "auto") != 0) {
+		snprintf(job_out, QOI_CONFIG_JOB_BYTES, "%s", config->agent_job);
+		return;
+	}
+	for (; i < 3 && job == NULL; i++)
+		job = variable_or_null(launchers[i]);
+	if (job == NULL)
+		job = "0";
+	/* Two steps of one batch job are two jobs for us. */
+	if (i == 3 && step != NULL && strcmp(job, "0") != 0)
+		snprintf(job_out, QOI_CONFIG_JOB_BYTES, "%s.%s", job, step);
+	else
+		snprintf(job_out, QOI_CONFIG_JOB_BYTES, "%s", job);
+}
+
+char **qoi_config_environment(void)
+{
+	return environ;
+}
+
+/* The first folder of PATH that has it; 1 found. */
+static int path_search(const char *name, char path_out[QOI_CONFIG_PATH_BYTES])
+{
+	const char *folder = variable_or_null("PATH");
+
+	while (folder != NULL) {
+		const char *end = strchrnul(folder, ':');
+		int length = snprintf(path_out, QOI_CONFIG_PATH_BYTES, "%.*s/%s",
+				      (int)(end - folder), folder, name);
+
+		/* An empty folder would be the current one: never that. */
+		if (end != folder && length < QOI_CONFIG_PATH_BYTES &&
+		    access(path_out, X_OK) == 0)
+			return 1;
+		folder = *end == ':' ? end + 1 : NULL;
+	}
+	return 0;
+}
+
+int qoi_config_program(const struct qoi_config *config,
+		       char path_out[QOI_CONFIG_PATH_BYTES])
+{
+	const char *wanted = config->agent_program;
+	int automatic = strcmp(wanted, "auto") == 0;
+
+	if (automatic)
+		wanted = QOI_BINDIR "/qo_agentd";
+	if (strlen(wanted) < QOI_CONFIG_PATH_BYTES && access(wanted, X_OK) == 0) {
+		strcpy(path_out, wanted);
+		return 0;
+	}
+	if (automatic && path_search("qo_agentd", path_out))
+		return 0;
+	return qoi_fail(-ENOENT,
+			automatic ? "no program qo_agentd at %s or in PATH: "
+				    "set QO_AGENT_PROGRAM to its path"
+				  : "QO_AGENT_PROGRAM=%s is no program that "
+				    "can be started",
+			wanted);
+}
+
+const char *qoi_config_fail_point(void)
+{
+	return getenv("QO_TEST_FAIL_POINT");
 }

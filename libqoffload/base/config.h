@@ -15,6 +15,15 @@ enum qoi_config_agent {
 	QOI_CONFIG_AGENT_AUTO,
 	QOI_CONFIG_AGENT_INLINE,
 	QOI_CONFIG_AGENT_THREAD,
+	QOI_CONFIG_AGENT_PROCESS,
+};
+
+/* How a process agent gets at the user's buffers. */
+enum qoi_config_memory {
+	QOI_CONFIG_MEMORY_AUTO,
+	QOI_CONFIG_MEMORY_MAP,
+	QOI_CONFIG_MEMORY_CROSS,
+	QOI_CONFIG_MEMORY_STAGE,
 };
 
 enum qoi_config_idle {
@@ -43,6 +52,13 @@ struct qoi_config {
 	int agent_idle;	       /* enum qoi_config_idle */
 	uint64_t agent_spin_ns;
 	uint64_t agent_yield_ns;
+	const char *agent_socket;  /* "auto", a path or "@name" */
+	const char *agent_program; /* "auto" or a path */
+	const char *agent_job;	   /* "auto" or a name */
+	uint64_t agent_timeout;	   /* ns */
+	uint64_t agent_lanes;
+	int agent_memory; /* enum qoi_config_memory */
+	int agent_direct; /* enum qoi_config_switch: auto or off */
 
 	uint64_t wait_spin_ns;
 	uint64_t wait_yield_ns;
@@ -120,6 +136,29 @@ const struct qoi_config_entry *qoi_config_find(const char *name);
  */
 int qoi_config_init(struct qoi_config *config, const char *const *settings);
 void qoi_config_fini(struct qoi_config *config);
+
+/*
+ * The name of the job that this process belongs to: what agent_job says, or
+ * what its launcher says, or "0".  Equal for all ranks of a job that a
+ * launcher started; two jobs may have the same.
+ */
+#define QOI_CONFIG_JOB_BYTES 256
+void qoi_config_job(const struct qoi_config *config,
+		    char job_out[QOI_CONFIG_JOB_BYTES]);
+
+/* The environment as a program that is started from here gets it. */
+char **qoi_config_environment(void);
+
+/*
+ * The path of the daemon's program: what agent_program says, or where it was
+ * installed, or the first in PATH.  Returns 0, -ENOENT (told).
+ */
+#define QOI_CONFIG_PATH_BYTES 4096
+int qoi_config_program(const struct qoi_config *config,
+		       char path_out[QOI_CONFIG_PATH_BYTES]);
+
+/* For fail_point.c: what a test set, or NULL. */
+const char *qoi_config_fail_point(void);
 
 /* The tables as markdown: this is docs/config.md. */
 void qoi_config_print(FILE *stream);

@@ -17,10 +17,13 @@
 /* In the order of enum qoi_log_level. */
 static const char *const levels[] = { "error", "warn",	"info",
 				      "debug", "trace", NULL };
-static const char *const agents[] = { "auto", "inline", "thread", NULL };
+static const char *const agents[] = { "auto", "inline", "thread", "process",
+				      NULL };
+static const char *const memories[] = { "auto", "map", "cross", "stage", NULL };
 static const char *const idles[] = { "adaptive", "spin", "yield", "block",
 				     NULL };
 static const char *const switches[] = { "auto", "off", "on", NULL };
+static const char *const auto_or_off[] = { "auto", "off", NULL };
 
 static const struct qoi_config_entry log_entries[] = {
 	{ "QO_LOG_LEVEL", QOI_CONFIG_CHOICE, "warn", 0, 0, levels, "",
@@ -30,8 +33,9 @@ static const struct qoi_config_entry log_entries[] = {
 
 static const struct qoi_config_entry agent_entries[] = {
 	{ "QO_AGENT", QOI_CONFIG_CHOICE, "auto", 0, 0, agents, "",
-	  "who makes progress: a thread (auto), or the caller's own "
-	  "test and wait (inline)",
+	  "who makes progress: a thread, the daemon qo_agentd (process), or "
+	  "the caller's own test and wait (inline); auto is the daemon where "
+	  "one runs, else a thread",
 	  AT(agent) },
 	{ "QO_AGENT_CPU", QOI_CONFIG_CPU_LIST, "auto", 0, 0, NULL, "cpu",
 	  "where the agent runs: auto is the nearest allowed core that "
@@ -46,6 +50,33 @@ static const struct qoi_config_entry agent_entries[] = {
 	{ "QO_AGENT_YIELD_NS", QOI_CONFIG_DURATION, "50us", 0, SECOND, NULL,
 	  "ns", "how long an idle agent yields before it blocks",
 	  AT(agent_yield_ns) },
+	{ "QO_AGENT_SOCKET", QOI_CONFIG_STRING, "auto", 0, 0, NULL, "",
+	  "where the daemon listens: a path, or @name in the abstract name "
+	  "space; auto is @qo-agentd. and the user's number",
+	  AT(agent_socket) },
+	{ "QO_AGENT_PROGRAM", QOI_CONFIG_STRING, "auto", 0, 0, NULL, "",
+	  "the daemon's program, which QO_AGENT=process starts for the job when "
+	  "none runs; auto is where it was installed, else the first in PATH",
+	  AT(agent_program) },
+	{ "QO_AGENT_JOB", QOI_CONFIG_STRING, "auto", 0, 0, NULL, "",
+	  "the job's name: ranks with the same one share such a daemon; auto is "
+	  "what the launcher says",
+	  AT(agent_job) },
+	{ "QO_AGENT_TIMEOUT", QOI_CONFIG_DURATION, "10s", MS, 3600 * SECOND,
+	  NULL, "ns", "how long to wait for an answer of the daemon",
+	  AT(agent_timeout) },
+	{ "QO_AGENT_LANES", QOI_CONFIG_UINT, "4", 1, 16, NULL, "lanes",
+	  "command queues to the daemon; threads that post share them",
+	  AT(agent_lanes) },
+	{ "QO_AGENT_MEMORY", QOI_CONFIG_CHOICE, "auto", 0, 0, memories, "",
+	  "how the daemon gets at buffers: it maps what qo_mem_alloc() gave "
+	  "(map), copies from and to the process (cross), or the library stages "
+	  "them (stage); auto is the first that works",
+	  AT(agent_memory) },
+	{ "QO_AGENT_DIRECT", QOI_CONFIG_CHOICE, "auto", 0, 0, auto_or_off, "",
+	  "small collectives of one stage, which need no agent: carried out by "
+	  "the ranks themselves (auto), or left to the daemon like all (off)",
+	  AT(agent_direct) },
 };
 
 static const struct qoi_config_entry wait_entries[] = {

@@ -9,6 +9,7 @@
 #include "libqoffload/base/log.h"
 
 static _Thread_local char detail_text[QOI_ERROR_DETAIL_BYTES];
+static _Thread_local int quiet;
 
 struct error_text {
 	int code; /* negative, as calls return it */
@@ -73,8 +74,14 @@ void qoi_error_record(int code, const char *fmt, ...)
 	va_start(args, fmt);
 	keep(fmt, args);
 	va_end(args);
-	qoi_log_error("%s", detail_text);
+	if (!quiet)
+		qoi_log_error("%s", detail_text);
 	errno = saved_errno;
+}
+
+void qoi_error_set_quiet(int on)
+{
+	quiet = on;
 }
 
 int qoi_error_from_errno(int sys_errno)

@@ -36,6 +36,12 @@ void qoi_error_record(int code, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
+ * 1: this thread's failures are kept, not logged; for who tells them another
+ * way, such as a daemon whose client may fail as often as it likes.
+ */
+void qoi_error_set_quiet(int on);
+
+/*
  * The code a failed system call becomes: -@sys_errno where QO_ERROR_MAP has
  * it, else -EIO. The one place where foreign codes are narrowed.
  */

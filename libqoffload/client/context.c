@@ -13,6 +13,10 @@
 #include "libqoffload/base/error.h"
 #include "libqoffload/base/log.h"
 #include "libqoffload/client/handle.h"
+#include "libqoffload/client/link.h"
+
+/* Between two looks at what the daemon still has. */
+#define DRAIN_NAP_NS 100000
 
 static int settings_read(const struct qo_init_params *params,
 			 struct qoi_config *config)
@@ -56,6 +60,64 @@ static void endpoints_close(struct qoi_agent *agent)
 	}
 }
 
+/* The endpoint whose bell peers ring, or NULL. */
+static struct qo_endpoint *bell_endpoint(const struct qoi_agent *agent)
+{
+	for (uint32_t i = 0; i < agent->endpoint_count; i++) {
+		struct qo_endpoint *endpoint = agent->endpoints[i];
+
+		if (endpoint->bell != NULL &&
+		    strcmp(endpoint->provider->name, "self") != 0)
+			return endpoint;
+	}
+	return NULL;
+}
+
+static int link_watch(void *link)
+{
+	return qoi_link_look(link);
+}
+
+/* Attaches to the daemon, which rings the same bell as the peers. */
+static int link_start(struct qo_context *context)
+{
+	struct qoi_agent *agent = &context->agent;
+	struct qo_endpoint *endpoint = bell_endpoint(agent);
+	struct qoi_link_params params = { &context->config, -1, 0, 0 };
+	int error = 0;
+
+	if (context->config.agent == QOI_CONFIG_AGENT_INLINE ||
+	    context->config.agent == QOI_CONFIG_AGENT_THREAD)
+		return 0;
+	if (endpoint != NULL)
+		error = endpoint->provider->ops->bell_page(endpoint,
+							   &params.bell_fd,
+							   &params.bell_bytes,
+							   &params.bell_offset);
+	if (error != 0 && context->config.agent == QOI_CONFIG_AGENT_AUTO)
+		return 0;
+	if (error != 0)
+		return qoi_fail(error,
+				"provider %s has no bell that a daemon could "
+				"ring: QO_AGENT=thread goes with it",
+				endpoint->provider->name);
+	error = qoi_link_open(&params, &context->link);
+	if (error != 0 || context->link == NULL)
+		return error;
+	if (endpoint == NULL)
+		agent->bell = qoi_link_bell(context->link);
+	agent->watch_fd = context->link->epoll;
+	agent->watch = link_watch;
+	agent->watch_arg = context->link;
+	return 0;
+}
+
+static void link_stop(struct qo_context *context)
+{
+	if (context->link != NULL)
+		qoi_link_close(context->link);
+}
+
 static int agent_start(struct qo_context *context)
 {
 	struct qoi_agent *agent = &context->agent;
@@ -68,9 +130,12 @@ static int agent_start(struct qo_context *context)
 				   &agent->endpoint_count);
 	if (error != 0)
 		return error;
-	error = qoi_agent_open(agent, slots);
+	error = link_start(context);
 	if (error != 0)
 		goto err_close_endpoints;
+	error = qoi_agent_open(agent, slots);
+	if (error != 0)
+		goto err_stop_link;
 	error = qoi_request_table_open(slots, agent, inlined, &context->number);
 	if (error != 0)
 		goto err_close_agent;
@@ -85,6 +150,8 @@ err_close_table:
 	qoi_request_table_close(context->number);
 err_close_agent:
 	qoi_agent_close(agent);
+err_stop_link:
+	link_stop(context);
 err_close_endpoints:
 	endpoints_close(agent);
 	return error;
@@ -101,6 +168,7 @@ int qo_init(const struct qo_init_params *params, qo_context_t *context_out)
 	if (context == NULL)
 		return qoi_fail(-ENOMEM, "no memory for a context");
 	memset(context, 0, sizeof(*context));
+	context->agent.watch_fd = -1;
 	qoi_objects_init(&context->objects);
 	error = settings_read(params, &context->config);
 	if (error != 0)
@@ -124,9 +192,41 @@ err_free:
 	return error;
 }
 
-/* Waits until the agent owes nobody anything.  1: it does not, in time. */
+/*
+ * How many requests the daemon has under way for us; those that have ended are
+ * taken, so that they are none of them.
+ */
+static unsigned far_pending(struct qo_context *context)
+{
+	struct qoi_agent *agent = &context->agent;
+	struct qoi_request_table *table = &qoi_request_tables[context->number];
+	struct qoi_budget budget = { 0 };
+	unsigned pending = 0;
+
+	if (context->link == NULL)
+		return 0;
+	pthread_mutex_lock(&agent->table_lock);
+	for (uint64_t i = 0; i < qoi_request_limits[context->number]; i++) {
+		struct qoi_request *request = &table->slots[i];
+
+		if (!request->used || !request->work->yielding)
+			continue;
+		qoi_work_lock(request->work);
+		request->work->ops->read(request->work, request, &budget);
+		pending += (unsigned)qoi_request_pending(request);
+		qoi_work_unlock(request->work);
+	}
+	pthread_mutex_unlock(&agent->table_lock);
+	return pending;
+}
+
+/*
+ * Waits until the agent owes nobody anything, and the daemon has ended what it
+ * has of us.  1: it does not, in time.
+ */
 static int agent_drain(struct qo_context *context)
 {
+	const struct timespec nap = { 0, DRAIN_NAP_NS };
 	int64_t deadline =
 		qoi_clock_after(qoi_clock_ns(), context->config.fini_timeout);
 
@@ -134,6 +234,11 @@ static int agent_drain(struct qo_context *context)
 		if (qoi_clock_ns() >= deadline)
 			return 0;
 		sched_yield();
+	}
+	while (far_pending(context) != 0) {
+		if (qoi_clock_ns() >= deadline)
+			return 0;
+		nanosleep(&nap, NULL);
 	}
 	return 1;
 }
@@ -161,6 +266,8 @@ int qo_fini(qo_context_t context)
 			     left);
 		error = -EBUSY;
 	}
+	/* No operation is there any more; this says so, before peers hear. */
+	link_stop(context);
 	qoi_request_table_close(context->number);
 	qoi_agent_close(agent);
 	endpoints_close(agent);
@@ -168,6 +275,58 @@ int qo_fini(qo_context_t context)
 	qoi_config_fini(&context->config);
 	free(context);
 	return error;
+}
+
+/* How a daemon gets at memory here, for people. */
+static void memory_text(const struct qo_context *context, char *text,
+			size_t bytes)
+{
+	const struct qoi_link *link = context->link;
+	uint32_t both = QOI_REACH_READ | QOI_REACH_WRITE;
+	const char *other = "stage";
+
+	if (link == NULL) {
+		snprintf(text, bytes, "own process");
+		return;
+	}
+	if ((link->reach & both) == both)
+		other = "cross";
+	else if ((link->reach & QOI_REACH_READ) != 0)
+		other = "send cross, receive stage";
+	switch (context->config.agent_memory) {
+	case QOI_CONFIG_MEMORY_MAP:
+		snprintf(text, bytes, "qo_mem_alloc map, other none");
+		break;
+	case QOI_CONFIG_MEMORY_CROSS:
+		snprintf(text, bytes, "all %s",
+			 (link->reach & both) == both ? "cross" : "none");
+		break;
+	case QOI_CONFIG_MEMORY_STAGE:
+		snprintf(text, bytes, "all stage");
+		break;
+	default:
+		snprintf(text, bytes, "qo_mem_alloc map, other %s", other);
+	}
+}
+
+static void link_query(const struct qo_context *context,
+		       struct qo_agent_info *info)
+{
+	const struct qoi_link *link = context->link;
+
+	memory_text(context, info->memory, sizeof(info->memory));
+	info->agent_pid = -1;
+	if (link == NULL)
+		return;
+	info->kind = QO_AGENT_PROCESS;
+	info->async_progress = 1;
+	info->cpu = -1;
+	info->thread_id = -1;
+	info->agent_pid = link->daemon_pid;
+	info->agent_lost = qoi_link_is_lost(link);
+	snprintf(info->reason, sizeof(info->reason), "process %d, session %u%s",
+		 link->daemon_pid, link->session,
+		 info->agent_lost ? ": lost" : "");
 }
 
 static uint64_t agent_cpu_ns(struct qoi_agent *agent)
@@ -232,6 +391,7 @@ int qo_agent_query(qo_context_t context, struct qo_agent_info *info_out)
 		 agent->threaded
 			 ? agent->placement.reason
 			 : "inline: runs in the caller, no async progress");
+	link_query(context, &info);
 	*info_out = info;
 	return 0;
 }

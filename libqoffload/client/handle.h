@@ -11,12 +11,15 @@
 #define QOI_CONTEXT_MAGIC UINT64_C(0x514f434f4e545854)
 #define QOI_MEMBER_ENDPOINTS 4
 
+struct qoi_link; /* client/link.h */
+
 struct qo_context {
 	uint64_t magic; /* QOI_CONTEXT_MAGIC while it lives */
 	struct qoi_config config;
 	struct qoi_topology *topology; /* owner: the context */
 	struct qoi_agent agent;
-	uint32_t number;	    /* of its request table */
+	struct qoi_link *link; /* to the daemon, or NULL.  Owner: the context */
+	uint32_t number;       /* of its request table */
 	struct qoi_objects objects; /* teams, operations and meshes */
 };
 
@@ -30,6 +33,7 @@ struct qoi_member {
 	uint32_t allowed_count;
 	uint32_t endpoint_count;
 	uint8_t node[16];
+	uint8_t agent[16]; /* the daemon it is attached to, or zeros */
 	struct {
 		char name[24];
 		uint32_t bytes;
@@ -52,6 +56,7 @@ struct qo_team {
 	uint32_t held;	     /* operations and meshes of it; atomic */
 	uint32_t ranks_here;
 	uint32_t oversubscribed;
+	uint32_t far; /* 1: all are attached to one daemon */
 };
 
 static inline int qoi_context_live(const struct qo_context *context)

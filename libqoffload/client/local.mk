@@ -1,9 +1,22 @@
 # The public entry points: check, prepare, post, test, wait.
 libqoffload_core_la_SOURCES += \
 	libqoffload/client/context.c \
+	libqoffload/client/direct.c \
 	libqoffload/client/exchange.c \
 	libqoffload/client/exchange.h \
+	libqoffload/client/far_memory.c \
+	libqoffload/client/far_op.c \
+	libqoffload/client/far_op.h \
+	libqoffload/client/far_stage.c \
 	libqoffload/client/handle.h \
+	libqoffload/client/launch.c \
+	libqoffload/client/launch.h \
+	libqoffload/client/link.c \
+	libqoffload/client/link.h \
+	libqoffload/client/link_open.c \
+	libqoffload/client/link_region.c \
+	libqoffload/client/link_wire.c \
+	libqoffload/client/link_wire.h \
 	libqoffload/client/memory.c \
 	libqoffload/client/mesh_check.c \
 	libqoffload/client/mesh_check.h \
@@ -15,6 +28,8 @@ libqoffload_core_la_SOURCES += \
 	libqoffload/client/op_create.h \
 	libqoffload/client/op_describe.c \
 	libqoffload/client/op_describe.h \
+	libqoffload/client/op_object.c \
+	libqoffload/client/op_object.h \
 	libqoffload/client/operation.c \
 	libqoffload/client/patience.c \
 	libqoffload/client/patience.h \

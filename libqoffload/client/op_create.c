@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "libqoffload/base/error.h"
+#include "libqoffload/client/far_op.h"
 #include "libqoffload/client/exchange.h"
 #include "libqoffload/client/op_describe.h"
+#include "libqoffload/client/op_object.h"
 
 /* Slots of a ring: enough to run ahead, few enough to stay in the cache. */
 #define SMALL_SLOTS 8
@@ -31,6 +33,9 @@ struct plan {
 	struct qo_team *team;
 	struct qoi_coll *coll;
 	struct peer_plan *peers; /* by rank */
+	const void *send;
+	void *recv;
+	uint32_t direct; /* 1: this rank needs no agent for it */
 };
 
 static const char *algorithm_wanted(const struct qoi_config *config,
@@ -247,6 +252,21 @@ static int channel_make(struct plan *plan, uint32_t rank)
 	return qoi_channel_init(op->channels[rank], &params);
 }
 
+/*
+ * Whether the daemon carries it out.  All ranks have heard the same, so all
+ * decide alike.
+ */
+static int is_far(const struct plan *plan)
+{
+	uint32_t direct = plan->direct;
+
+	for (uint32_t rank = 0; rank < plan->team->count; rank++) {
+		if (rank != plan->team->rank)
+			direct &= plan->peers[rank].peer.direct;
+	}
+	return plan->team->far && !direct;
+}
+
 static int channels_make(struct plan *plan)
 {
 	struct qo_op *op = plan->op;
@@ -267,57 +287,22 @@ static int channels_make(struct plan *plan)
 	return 0;
 }
 
-static void op_free(struct qo_op *op)
+/* Messages of this size go through slots, and through nothing else. */
+static int judge_direct(const struct plan *plan)
 {
-	qoi_exec_fini(&op->exec);
-	for (uint32_t rank = 0; op->channels != NULL && rank < op->team->count;
-	     rank++) {
-		if (op->channels[rank] == NULL)
-			continue;
-		qoi_channel_fini(op->channels[rank]);
-		free(op->channels[rank]);
-	}
-	for (uint32_t rank = 0; op->remotes != NULL && rank < op->team->count;
-	     rank++) {
-		struct qo_remote *remote = op->remotes[rank];
+	const struct qoi_config *config = &plan->team->context->config;
+	uint64_t slot_bytes = config->shm_chunk_bytes;
 
-		if (remote != NULL)
-			remote->conn->endpoint->provider->ops->remote_release(
-				remote);
+	if (config->agent_direct == QOI_CONFIG_SWITCH_OFF)
+		return 0;
+	/* A peer fetches longer ones, and is waited for until it has. */
+	if (config->shm_get != QOI_CONFIG_SWITCH_OFF &&
+	    slot_bytes >= config->shm_get_bytes) {
+		if (config->shm_get_bytes == 0)
+			return 0;
+		slot_bytes = config->shm_get_bytes - 1;
 	}
-	if (op->window != NULL)
-		op->window->endpoint->provider->ops->window_destroy(op->window);
-	qoi_schedule_destroy(op->schedule);
-	if (op->request != NULL) {
-		pthread_mutex_lock(&op->agent->table_lock);
-		qoi_request_give(op->request);
-		pthread_mutex_unlock(&op->agent->table_lock);
-	}
-	free(op->remotes);
-	free(op->channels);
-	free(op);
-}
-
-static int op_alloc(struct qo_team *team, uint32_t kind, uint32_t sequence,
-		    struct qo_op **op_out)
-{
-	struct qo_op *op = calloc(1, sizeof(*op));
-
-	if (op == NULL)
-		return qoi_fail(-ENOMEM, "no memory for an operation");
-	op->work.ops = &qoi_op_work_ops;
-	op->agent = &team->context->agent;
-	op->team = team;
-	op->kind = kind;
-	op->sequence = sequence;
-	op->channels = calloc(team->count, sizeof(struct qoi_channel *));
-	op->remotes = calloc(team->count, sizeof(struct qo_remote *));
-	if (op->channels == NULL || op->remotes == NULL) {
-		op_free(op);
-		return qoi_fail(-ENOMEM, "no memory for an operation");
-	}
-	*op_out = op;
-	return 0;
+	return qoi_schedule_is_direct(plan->op->schedule, slot_bytes);
 }
 
 /* What this rank can find wrong alone; it goes to the others either way. */
@@ -328,13 +313,17 @@ static int prepare(struct plan *plan)
 
 	if (error != 0)
 		return error;
+	plan->direct = (uint32_t)judge_direct(plan);
 	for (uint32_t rank = 0; rank < plan->team->count; rank++) {
 		qoi_descriptor_fill(&plan->peers[rank].own, plan->coll,
 				    op->schedule->algorithm, rank);
 		plan->peers[rank].own.get_bytes = get_bytes(plan->team, rank);
+		plan->peers[rank].own.direct = plan->direct;
 	}
 	messages_count(plan);
-	error = window_make(plan);
+	/* Nobody writes to us where the daemon does it all. */
+	if (plan->direct || !plan->team->far)
+		error = window_make(plan);
 	if (error != 0)
 		return error;
 	pthread_mutex_lock(&op->agent->table_lock);
@@ -342,6 +331,35 @@ static int prepare(struct plan *plan)
 				 &op->request);
 	pthread_mutex_unlock(&op->agent->table_lock);
 	return error;
+}
+
+/* This rank's own means: channels to its peers, and a schedule under way. */
+static int near_make(struct plan *plan)
+{
+	struct qo_op *op = plan->op;
+	int error = channels_make(plan);
+
+	if (error != 0)
+		return error;
+	return qoi_exec_init(&op->exec, op->schedule, op->channels,
+			     plan->team->conns);
+}
+
+static int far_make(struct plan *plan)
+{
+	struct qo_team *team = plan->team;
+
+	qoi_op_window_release(plan->op);
+	return qoi_far_op_open(plan->op, team->context->link, team->id,
+			       team->rank);
+}
+
+static void buffers_set(struct plan *plan)
+{
+	struct qoi_exec *exec = &plan->op->exec;
+
+	exec->buffers[QOI_BUFFER_SEND] = (uint8_t *)(uintptr_t)plan->send;
+	exec->buffers[QOI_BUFFER_RECV] = plan->recv;
 }
 
 static int agree(struct plan *plan)
@@ -358,30 +376,12 @@ static int agree(struct plan *plan)
 	};
 	int error = qoi_exchange_run(&exchange);
 
+	buffers_set(plan);
 	if (error == 0)
-		error = channels_make(plan);
-	if (error == 0)
-		error = qoi_exec_init(&op->exec, op->schedule, op->channels,
-				      plan->team->conns);
+		error = is_far(plan) ? far_make(plan) : near_make(plan);
+	/* Making it cleared what was there before. */
+	buffers_set(plan);
 	return qoi_exchange_verdict(plan->team, op->sequence, error);
-}
-
-/* Off every list; then nobody knows it any more. */
-static void op_end(struct qo_op *op)
-{
-	qoi_agent_forget(op->agent, &op->work);
-	if (qoi_request_pending(op->request)) {
-		op->exec.error_rank = op->team->rank;
-		qoi_exec_give_up(&op->exec, -EPIPE);
-	}
-	qoi_object_remove(&op->team->context->objects, &op->object);
-	qoi_sub32(&op->team->held, 1);
-	op_free(op);
-}
-
-static void op_left(struct qoi_object *object)
-{
-	op_end((struct qo_op *)((char *)object - offsetof(struct qo_op, object)));
 }
 
 static int plan_alloc(struct plan *plan, uint32_t sequence)
@@ -391,7 +391,7 @@ static int plan_alloc(struct plan *plan, uint32_t sequence)
 	plan->peers = calloc(plan->team->count, sizeof(*plan->peers));
 	if (plan->peers == NULL)
 		return qoi_fail(-ENOMEM, "no memory for an operation");
-	error = op_alloc(plan->team, plan->coll->kind, sequence, &plan->op);
+	error = qoi_op_alloc(plan->team, plan->coll->kind, sequence, &plan->op);
 	if (error != 0)
 		free(plan->peers);
 	return error;
@@ -400,7 +400,12 @@ static int plan_alloc(struct plan *plan, uint32_t sequence)
 int qoi_op_create(struct qo_team *team, struct qoi_coll *coll, const void *send,
 		  void *recv, int local_error, struct qo_op **op_out)
 {
-	struct plan plan = { .team = team, .coll = coll };
+	struct plan plan = {
+		.team = team,
+		.coll = coll,
+		.send = send,
+		.recv = recv,
+	};
 	uint32_t sequence = team->sequence++;
 	int error = local_error;
 
@@ -418,35 +423,12 @@ int qoi_op_create(struct qo_team *team, struct qoi_coll *coll, const void *send,
 	else
 		error = agree(&plan);
 	if (error != 0) {
-		op_free(plan.op);
+		qoi_op_free(plan.op);
 		goto out;
 	}
-	plan.op->exec.buffers[QOI_BUFFER_SEND] = (uint8_t *)(uintptr_t)send;
-	plan.op->exec.buffers[QOI_BUFFER_RECV] = recv;
-	qoi_add32(&team->held, 1);
-	qoi_object_add(&team->context->objects, &plan.op->object, op_left);
+	qoi_op_keep(plan.op);
 	*op_out = plan.op;
 out:
 	free(plan.peers);
 	return error;
-}
-
-int qo_op_destroy(qo_op_t op)
-{
-	if (op == NULL)
-		return qoi_fail(-EINVAL, "qo_op_destroy: op is NULL");
-	if (qoi_request_pending(op->request))
-		return qoi_fail(-EBUSY, "qo_op_destroy: its request is not "
-					"complete: wait for it first");
-	op_end(op);
-	return 0;
-}
-
-int qo_op_describe(qo_op_t op, char *text, size_t text_bytes)
-{
-	if (op == NULL || (text == NULL && text_bytes != 0))
-		return qoi_fail(-EINVAL, "qo_op_describe: op or text is NULL");
-	if (qoi_schedule_print(op->schedule, text, text_bytes) >= text_bytes)
-		return -EMSGSIZE;
-	return 0;
 }

@@ -11,8 +11,8 @@ struct qoi_descriptor {
 	int32_t type;
 	int32_t reduce;
 	uint32_t root;
-	uint32_t count; /* ranks */
-	uint32_t reserved;
+	uint32_t count;	   /* ranks */
+	uint32_t direct;   /* 1: this rank needs no agent for it */
 	uint64_t elements; /* of kinds where all ranks give the same; else 0 */
 	uint64_t to_you;   /* v: elements that this rank sends to the reader */
 	uint64_t from_you; /* v: elements that it expects from the reader */

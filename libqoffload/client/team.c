@@ -10,6 +10,7 @@
 #include "libqoffload/base/error.h"
 #include "libqoffload/base/log.h"
 #include "libqoffload/base/node.h"
+#include "libqoffload/client/link.h"
 #include "libqoffload/client/team_build.h"
 
 /* FNV-1a: tells sets of cores apart, nothing more. */
@@ -43,6 +44,26 @@ static int member_endpoint(struct qoi_member *member,
 	return 0;
 }
 
+/*
+ * One daemon moves the messages of a team where all of its members say the
+ * same; so only what holds for every peer may be said.
+ */
+void qoi_member_agent(const struct qo_context *context, uint8_t agent_out[16])
+{
+	const struct qoi_agent *agent = &context->agent;
+
+	memset(agent_out, 0, 16);
+	if (context->link == NULL || qoi_link_is_lost(context->link) ||
+	    qoi_link_is_forked(context->link))
+		return;
+	/* What reaches a peer only by its own puts is that provider's affair. */
+	for (uint32_t i = 0; i < agent->endpoint_count; i++) {
+		if ((agent->endpoints[i]->provider->caps & QO_CAP_MAP) == 0)
+			return;
+	}
+	memcpy(agent_out, context->link->daemon_id, 16);
+}
+
 int qoi_member_fill(struct qo_context *context, struct qoi_member *member)
 {
 	int error;
@@ -56,6 +77,7 @@ int qoi_member_fill(struct qo_context *context, struct qoi_member *member)
 		text_hash(qoi_topology_allowed_text(context->topology));
 	if (getrandom(&member->nonce, sizeof(member->nonce), 0) < 0)
 		return qoi_fail(-EIO, "getrandom: %m");
+	qoi_member_agent(context, member->agent);
 	error = qoi_node_id(member->node);
 	for (uint32_t i = 0; error == 0 && i < context->agent.endpoint_count;
 	     i++)

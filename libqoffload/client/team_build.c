@@ -145,6 +145,22 @@ static void crowd_count(struct qo_team *team)
 			cores += member->allowed_count;
 	}
 	team->oversubscribed = team->ranks_here > cores;
+	/* The daemon wants a core as well. */
+	if (team->far && team->ranks_here + 1 > cores)
+		qoi_set_own32(&team->context->agent.far_crowded, 1);
+}
+
+/* Whether one daemon has all of them. */
+static int is_far(const struct qo_team *team)
+{
+	static const uint8_t none[16];
+
+	for (uint32_t rank = 0; rank < team->count; rank++) {
+		if (memcmp(team->members[rank].agent, team->members[0].agent,
+			   16) != 0)
+			return 0;
+	}
+	return memcmp(team->members[0].agent, none, 16) != 0;
 }
 
 static int team_alloc(struct qo_context *context, uint32_t rank, uint32_t count,
@@ -219,12 +235,14 @@ int qoi_team_build(struct qo_context *context, uint32_t rank, uint32_t count,
 		qoi_team_free(team);
 		return error;
 	}
+	team->far = is_far(team);
 	crowd_count(team);
 	if (team->oversubscribed)
 		qoi_set_own32(&context->agent.crowded, 1);
-	qoi_log_debug("team %016llx rank %u count %u here %u oversubscribed %u",
+	qoi_log_debug("team %016llx rank %u count %u here %u oversubscribed %u "
+		      "by one daemon %u",
 		      (unsigned long long)team->id, rank, count,
-		      team->ranks_here, team->oversubscribed);
+		      team->ranks_here, team->oversubscribed, team->far);
 	*team_out = team;
 	return 0;
 }

@@ -12,6 +12,9 @@
 /* Presents this process, with a fresh nonce. */
 int qoi_member_fill(struct qo_context *context, struct qoi_member *member);
 
+/* The daemon of the context, as others may count on it; else zeros. */
+void qoi_member_agent(const struct qo_context *context, uint8_t agent_out[16]);
+
 /* Connects all members; copies them.  Collective over them. */
 int qoi_team_build(struct qo_context *context, uint32_t rank, uint32_t count,
 		   const struct qoi_member *members, struct qo_team **team_out);

@@ -14,6 +14,7 @@ struct choice {
 	uint64_t nonce;
 	uint32_t rank; /* in the old team; filled in on arrival */
 	uint32_t reserved;
+	uint8_t agent[16]; /* as of a member; it may be lost meanwhile */
 };
 
 struct split {
@@ -80,6 +81,7 @@ static int color_build(struct qo_team *team, const struct choice *chosen,
 	for (uint32_t i = 0; i < count; i++) {
 		members[i] = team->members[chosen[i].rank];
 		members[i].nonce = chosen[i].nonce;
+		memcpy(members[i].agent, chosen[i].agent, 16);
 		if (chosen[i].rank == team->rank)
 			own = i;
 	}
@@ -151,6 +153,7 @@ int qo_team_split(qo_team_t team, int color, int key, qo_team_t *team_out)
 		return qoi_exchange_refuse(team, QOI_CONTROL_SPLIT, sequence,
 					   error);
 	split.own.nonce = fresh.nonce;
+	memcpy(split.own.agent, fresh.agent, sizeof(split.own.agent));
 	split.all = room.all;
 	error = split_gather(team, sequence, &split);
 	if (error == 0 && color < 0)

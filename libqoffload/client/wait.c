@@ -108,8 +108,11 @@ static int lend(const struct waiting *waiting, int on)
 			qoi_request_find(waiting->handles[i]);
 		struct qoi_work *work = request->work;
 
-		if (waiting->handles[i].id == QO_REQUEST_NULL_ID ||
-		    work == NULL || !work->lendable)
+		if (waiting->handles[i].id == QO_REQUEST_NULL_ID || work == NULL)
+			continue;
+		if (on && work->yielding)
+			work->ops->lend(work, (struct qoi_request *)request);
+		if (!work->lendable)
 			continue;
 		if (on)
 			others |= qoi_add32(&work->lenders, 1) - 1;
@@ -170,6 +173,24 @@ static int sleep_inline(struct waiting *waiting, int64_t deadline_ns)
 	return 0;
 }
 
+/* Whether others want this core: ranks, or the daemon that does the work. */
+static int is_crowded(const struct waiting *waiting)
+{
+	if (qoi_own32(&waiting->agent->crowded) != 0)
+		return 1;
+	if (qoi_own32(&waiting->agent->far_crowded) == 0)
+		return 0;
+	for (size_t i = 0; i < waiting->count; i++) {
+		const struct qoi_request *request =
+			qoi_request_find(waiting->handles[i]);
+
+		if (waiting->handles[i].id != QO_REQUEST_NULL_ID &&
+		    request->work != NULL && request->work->yielding)
+			return 1;
+	}
+	return 0;
+}
+
 static int wait_slowly(struct waiting *waiting, int64_t deadline_ns)
 {
 	struct qoi_agent *agent = waiting->agent;
@@ -177,8 +198,7 @@ static int wait_slowly(struct waiting *waiting, int64_t deadline_ns)
 	int inlined = !agent->threaded;
 	int found = 0;
 
-	qoi_patience_init(&patience, agent->config,
-			  (int)qoi_own32(&agent->crowded));
+	qoi_patience_init(&patience, agent->config, is_crowded(waiting));
 	while (found == 0) {
 		waiting->moved = 0;
 		if (inlined)

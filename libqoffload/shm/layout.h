@@ -13,7 +13,7 @@
 
 #define QOI_LAYOUT_VERSION 1
 /* 64 bits of the SHA-256 of the definition, prose aside. */
-#define QOI_LAYOUT_HASH UINT64_C(0x72724dabed4ca8c5)
+#define QOI_LAYOUT_HASH UINT64_C(0x0bf03c69a10cf73c)
 
 /* First word of a queue header, `QOUEUE01` in bytes; published last. */
 #define QOI_QUEUE_MAGIC UINT64_C(0x3130455545554f51)
@@ -49,6 +49,67 @@
 #define QOI_HELLO_MAY_GET 1
 /* Build bit of a hello: fail points are compiled in. */
 #define QOI_HELLO_BUILD_HOOKS 1
+/* Flag of a hello: no client, it only asks for the status. */
+#define QOI_HELLO_OBSERVER 2
+/* First word of a message to or from the daemon, `QTTH` in bytes. */
+#define QOI_ATTACH_MAGIC 0x48545451
+/*
+ * Message: Client: hello and attach_offer; with the segment and the page of
+ * its bell.
+ */
+#define QOI_ATTACH_HELLO 1
+/*
+ * Message: Daemon, to a hello: hello and attach_welcome; with the descriptor
+ * that wakes it.
+ */
+#define QOI_ATTACH_WELCOME 2
+/* Message: Client: attach_region; with its descriptor.  Answer: 0. */
+#define QOI_ATTACH_REGION_ADD 3
+/* Message: Client: attach_region.  Answer: 0. */
+#define QOI_ATTACH_REGION_DROP 4
+/*
+ * Message: Client: attach_op; with a sealed memory file of its steps.
+ * Answer: value is the operation's slot.
+ */
+#define QOI_ATTACH_OP_ADD 5
+/* Message: Client: attach_op_end.  Answer: 0. */
+#define QOI_ATTACH_OP_DROP 6
+/*
+ * Message: Client: it ends, with nothing after this.  Answer: value is how
+ * many operations were left.
+ */
+#define QOI_ATTACH_BYE 7
+/*
+ * Message: Observer or client: attach_status_ask.  Answer: ATTACH_STATUS
+ * with what was asked for.
+ */
+#define QOI_ATTACH_STATUS 8
+/* Message: Daemon: attach_answer; error says how it went. */
+#define QOI_ATTACH_ANSWER 9
+/* Buffer of an operation: empty. */
+#define QOI_BUFFER_NONE 0
+/* Buffer: in a region that the daemon maps. */
+#define QOI_BUFFER_REGION 1
+/* Buffer: at an address of the client, moved by cross-memory copies. */
+#define QOI_BUFFER_ADDRESS 2
+/* Copies within a rank: nobody has them yet. */
+#define QOI_LOCAL_FREE 0
+/* Copies within a rank: a thread that waits does them. */
+#define QOI_LOCAL_CLIENT 1
+/* Copies within a rank: the daemon does them. */
+#define QOI_LOCAL_DAEMON 2
+/* Copies within a rank: a thread of the client has done them. */
+#define QOI_LOCAL_DONE 3
+/* The daemon may read the client's memory. */
+#define QOI_REACH_READ 1
+/* The daemon may write the client's memory. */
+#define QOI_REACH_WRITE 2
+/* Status: attach_status_total. */
+#define QOI_STATUS_TOTAL 1
+/* Status: attach_status_client, the next one from an index on. */
+#define QOI_STATUS_CLIENT 2
+/* Status: attach_status_error, the next one from an index on. */
+#define QOI_STATUS_ERROR 3
 
 /* Labels of memory orders, for mutation tests. */
 #define QOI_EDGE_NONE 0
@@ -62,7 +123,9 @@
 #define QOI_EDGE_O4 8
 #define QOI_EDGE_P5 9
 #define QOI_EDGE_O5 10
-#define QOI_EDGE_S1 11
+#define QOI_EDGE_P6 11
+#define QOI_EDGE_O6 12
+#define QOI_EDGE_S1 13
 
 /*
  * A command of a client to its agent: a classic slot with a payload of 48
@@ -427,6 +490,702 @@ _Static_assert(sizeof(struct qoi_layout_counters) == 128,
 	X(stale, 64, 1) \
 	X(mismatches, 64, 1) \
 	X(peers_lost, 64, 1)
+
+/* Begins every message between a client and the daemon; its body follows. */
+struct qoi_layout_attach_header {
+	/* ATTACH_MAGIC. */
+	uint32_t magic;
+	/* ATTACH_*. */
+	uint16_t kind;
+	/* Of an answer: magnitude of the negative errno, or 0. */
+	uint16_t error;
+	/* Chosen by who asks; the answer bears it too. */
+	uint32_t token;
+	/* Of the whole message. */
+	uint32_t bytes;
+};
+
+_Static_assert(offsetof(struct qoi_layout_attach_header, magic) == 0,
+	       "attach_header.magic");
+_Static_assert(offsetof(struct qoi_layout_attach_header, kind) == 4,
+	       "attach_header.kind");
+_Static_assert(offsetof(struct qoi_layout_attach_header, error) == 6,
+	       "attach_header.error");
+_Static_assert(offsetof(struct qoi_layout_attach_header, token) == 8,
+	       "attach_header.token");
+_Static_assert(offsetof(struct qoi_layout_attach_header, bytes) == 12,
+	       "attach_header.bytes");
+_Static_assert(sizeof(struct qoi_layout_attach_header) == 16,
+	       "attach_header");
+#define QOI_LAYOUT_ATTACH_HEADER_BYTES 16
+/* X(name, element bits, elements) for each field. */
+#define QOI_LAYOUT_ATTACH_HEADER_FIELDS(X) \
+	X(magic, 32, 1) \
+	X(kind, 16, 1) \
+	X(error, 16, 1) \
+	X(token, 32, 1) \
+	X(bytes, 32, 1)
+
+/* Follows the hello of a client: how its segment is laid out. */
+struct qoi_layout_attach_offer {
+	/* Command queues. */
+	uint32_t lane_count;
+	/* Slots of each; a power of two. */
+	uint32_t lane_slots;
+	/* Slots of the completion table. */
+	uint32_t completion_count;
+	/*
+	 * Of the client's bell in its page; without a page, 0: the bell is in the
+	 * segment.
+	 */
+	uint32_t bell_offset;
+	/* Size of the page that holds the bell, or 0 without one. */
+	uint64_t bell_bytes;
+	/* Name of the job, filled with zeros; for the status only. */
+	uint8_t job[32];
+	/* 0. */
+	uint64_t reserved0;
+};
+
+_Static_assert(offsetof(struct qoi_layout_attach_offer, lane_count) == 0,
+	       "attach_offer.lane_count");
+_Static_assert(offsetof(struct qoi_layout_attach_offer, lane_slots) == 4,
+	       "attach_offer.lane_slots");
+_Static_assert(offsetof(struct qoi_layout_attach_offer, completion_count) == 8,
+	       "attach_offer.completion_count");
+_Static_assert(offsetof(struct qoi_layout_attach_offer, bell_offset) == 12,
+	       "attach_offer.bell_offset");
+_Static_assert(offsetof(struct qoi_layout_attach_offer, bell_bytes) == 16,
+	       "attach_offer.bell_bytes");
+_Static_assert(offsetof(struct qoi_layout_attach_offer, job) == 24,
+	       "attach_offer.job");
+_Static_assert(offsetof(struct qoi_layout_attach_offer, reserved0) == 56,
+	       "attach_offer.reserved0");
+_Static_assert(sizeof(struct qoi_layout_attach_offer) == 64,
+	       "attach_offer");
+#define QOI_LAYOUT_ATTACH_OFFER_BYTES 64
+/* X(name, element bits, elements) for each field. */
+#define QOI_LAYOUT_ATTACH_OFFER_FIELDS(X) \
+	X(lane_count, 32, 1) \
+	X(lane_slots, 32, 1) \
+	X(completion_count, 32, 1) \
+	X(bell_offset, 32, 1) \
+	X(bell_bytes, 64, 1) \
+	X(job, 8, 32) \
+	X(reserved0, 64, 1)
+
+/* Follows the hello of the daemon. */
+struct qoi_layout_attach_welcome {
+	/* Number of the session; for messages only. */
+	uint32_t session;
+	/* REACH_*: what it may do, tried with this client. */
+	uint32_t reach;
+	/* Clients that it has, this one included. */
+	uint32_t idle_clients;
+	/* 0. */
+	uint32_t reserved0;
+	/* Messages below this size are kept until their receiver posts. */
+	uint64_t eager_bytes;
+	/* 0. */
+	uint8_t reserved1[40];
+};
+
+_Static_assert(offsetof(struct qoi_layout_attach_welcome, session) == 0,
+	       "attach_welcome.session");
+_Static_assert(offsetof(struct qoi_layout_attach_welcome, reach) == 4,
+	       "attach_welcome.reach");
+_Static_assert(offsetof(struct qoi_layout_attach_welcome, idle_clients) == 8,
+	       "attach_welcome.idle_clients");
+_Static_assert(offsetof(struct qoi_layout_attach_welcome, reserved0) == 12,
+	       "attach_welcome.reserved0");
+_Static_assert(offsetof(struct qoi_layout_attach_welcome, eager_bytes) == 16,
+	       "attach_welcome.eager_bytes");
+_Static_assert(offsetof(struct qoi_layout_attach_welcome, reserved1) == 24,
+	       "attach_welcome.reserved1");
+_Static_assert(sizeof(struct qoi_layout_attach_welcome) == 64,
+	       "attach_welcome");
+#define QOI_LAYOUT_ATTACH_WELCOME_BYTES 64
+/* X(name, element bits, elements) for each field. */
+#define QOI_LAYOUT_ATTACH_WELCOME_FIELDS(X) \
+	X(session, 32, 1) \
+	X(reach, 32, 1) \
+	X(idle_clients, 32, 1) \
+	X(reserved0, 32, 1) \
+	X(eager_bytes, 64, 1) \
+	X(reserved1, 8, 40)
+
+/* Memory of a client that the daemon maps. */
+struct qoi_layout_attach_region {
+	/* Chosen by the client, below 65536. */
+	uint32_t region;
+	/* 0. */
+	uint32_t reserved0;
+	/* Size of the memory file. */
+	uint64_t bytes;
+	/* 0. */
+	uint64_t reserved1;
+};
+
+_Static_assert(offsetof(struct qoi_layout_attach_region, region) == 0,
+	       "attach_region.region");
+_Static_assert(offsetof(struct qoi_layout_attach_region, reserved0) == 4,
+	       "attach_region.reserved0");
+_Static_assert(offsetof(struct qoi_layout_attach_region, bytes) == 8,
+	       "attach_region.bytes");
+_Static_assert(offsetof(struct qoi_layout_attach_region, reserved1) == 16,
+	       "attach_region.reserved1");
+_Static_assert(sizeof(struct qoi_layout_attach_region) == 24,
+	       "attach_region");
+#define QOI_LAYOUT_ATTACH_REGION_BYTES 24
+/* X(name, element bits, elements) for each field. */
+#define QOI_LAYOUT_ATTACH_REGION_FIELDS(X) \
+	X(region, 32, 1) \
+	X(reserved0, 32, 1) \
+	X(bytes, 64, 1) \
+	X(reserved1, 64, 1)
+
+/* One rank's part of an operation. */
+struct qoi_layout_attach_op {
+	/* Id of the team. */
+	uint64_t team;
+	/* Collective call on the team. */
+	uint32_t sequence;
+	/* Of this client in the team. */
+	uint32_t rank;
+	/* Ranks of the team. */
+	uint32_t count;
+	/* Its slot of the completion table. */
+	uint32_t completion;
+	/* Element type of a reduction, or 0; two's complement. */
+	uint32_t type;
+	/* Reduction, or 0. */
+	uint32_t reduce;
+	/* Stages of the schedule. */
+	uint32_t stage_count;
+	/* Steps in the memory file. */
+	uint32_t step_count;
+	/* Memory that the schedule needs besides. */
+	uint64_t scratch_bytes;
+	/* BUFFER_*, of the send and of the receive buffer. */
+	uint32_t buffer_kind[2];
+	/* Which region, if it lies in one. */
+	uint32_t buffer_region[2];
+	/* In the region, or the address. */
+	uint64_t buffer_offset[2];
+	/* Extent that the schedule may touch. */
+	uint64_t buffer_bytes[2];
+	/* 0. */
+	uint64_t reserved0[5];
+};
+
+_Static_assert(offsetof(struct qoi_layout_attach_op, team) == 0,
+	       "attach_op.team");
+_Static_assert(offsetof(struct qoi_layout_attach_op, sequence) == 8,
+	       "attach_op.sequence");
+_Static_assert(offsetof(struct qoi_layout_attach_op, rank) == 12,
+	       "attach_op.rank");
+_Static_assert(offsetof(struct qoi_layout_attach_op, count) == 16,
+	       "attach_op.count");
+_Static_assert(offsetof(struct qoi_layout_attach_op, completion) == 20,
+	       "attach_op.completion");
+_Static_assert(offsetof(struct qoi_layout_attach_op, type) == 24,
+	       "attach_op.type");
+_Static_assert(offsetof(struct qoi_layout_attach_op, reduce) == 28,
+	       "attach_op.reduce");
+_Static_assert(offsetof(struct qoi_layout_attach_op, stage_count) == 32,
+	       "attach_op.stage_count");
+_Static_assert(offsetof(struct qoi_layout_attach_op, step_count) == 36,
+	       "attach_op.step_count");
+_Static_assert(offsetof(struct qoi_layout_attach_op, scratch_bytes) == 40,
+	       "attach_op.scratch_bytes");
+_Static_assert(offsetof(struct qoi_layout_attach_op, buffer_kind) == 48,
+	       "attach_op.buffer_kind");
+_Static_assert(offsetof(struct qoi_layout_attach_op, buffer_region) == 56,
+	       "attach_op.buffer_region");
+_Static_assert(offsetof(struct qoi_layout_attach_op, buffer_offset) == 64,
+	       "attach_op.buffer_offset");
+_Static_assert(offsetof(struct qoi_layout_attach_op, buffer_bytes) == 80,
+	       "attach_op.buffer_bytes");
+_Static_assert(offsetof(struct qoi_layout_attach_op, reserved0) == 96,
+	       "attach_op.reserved0");
+_Static_assert(sizeof(struct qoi_layout_attach_op) == 136,
+	       "attach_op");
+#define QOI_LAYOUT_ATTACH_OP_BYTES 136
+/* X(name, element bits, elements) for each field. */
+#define QOI_LAYOUT_ATTACH_OP_FIELDS(X) \
+	X(team, 64, 1) \
+	X(sequence, 32, 1) \
+	X(rank, 32, 1) \
+	X(count, 32, 1) \
+	X(completion, 32, 1) \
+	X(type, 32, 1) \
+	X(reduce, 32, 1) \
+	X(stage_count, 32, 1) \
+	X(step_count, 32, 1) \
+	X(scratch_bytes, 64, 1) \
+	X(buffer_kind, 32, 2) \
+	X(buffer_region, 32, 2) \
+	X(buffer_offset, 64, 2) \
+	X(buffer_bytes, 64, 2) \
+	X(reserved0, 64, 5)
+
+/* Ends an operation. */
+struct qoi_layout_attach_op_end {
+	/* Its slot, as answered. */
+	uint32_t op;
+	/* 0. */
+	uint32_t reserved0;
+};
+
+_Static_assert(offsetof(struct qoi_layout_attach_op_end, op) == 0,
+	       "attach_op_end.op");
+_Static_assert(offsetof(struct qoi_layout_attach_op_end, reserved0) == 4,
+	       "attach_op_end.reserved0");
+_Static_assert(sizeof(struct qoi_layout_attach_op_end) == 8,
+	       "attach_op_end");
+#define QOI_LAYOUT_ATTACH_OP_END_BYTES 8
+/* X(name, element bits, elements) for each field. */
+#define QOI_LAYOUT_ATTACH_OP_END_FIELDS(X) \
+	X(op, 32, 1) \
+	X(reserved0, 32, 1)
+
+/* Answer to a request. */
+struct qoi_layout_attach_answer {
+	/* By kind. */
+	uint64_t value;
+	/* What was wrong, ending with a zero, or empty. */
+	uint8_t text[240];
+};
+
+_Static_assert(offsetof(struct qoi_layout_attach_answer, value) == 0,
+	       "attach_answer.value");
+_Static_assert(offsetof(struct qoi_layout_attach_answer, text) == 8,
+	       "attach_answer.text");
+_Static_assert(sizeof(struct qoi_layout_attach_answer) == 248,
+	       "attach_answer");
+#define QOI_LAYOUT_ATTACH_ANSWER_BYTES 248
+/* X(name, element bits, elements) for each field. */
+#define QOI_LAYOUT_ATTACH_ANSWER_FIELDS(X) \
+	X(value, 64, 1) \
+	X(text, 8, 240)
+
+/* What an observer asks for. */
+struct qoi_layout_attach_status_ask {
+	/* STATUS_*. */
+	uint32_t what;
+	/* First index that is wanted. */
+	uint32_t index;
+	/* 0. */
+	uint64_t reserved0;
+};
+
+_Static_assert(offsetof(struct qoi_layout_attach_status_ask, what) == 0,
+	       "attach_status_ask.what");
+_Static_assert(offsetof(struct qoi_layout_attach_status_ask, index) == 4,
+	       "attach_status_ask.index");
+_Static_assert(offsetof(struct qoi_layout_attach_status_ask, reserved0) == 8,
+	       "attach_status_ask.reserved0");
+_Static_assert(sizeof(struct qoi_layout_attach_status_ask) == 16,
+	       "attach_status_ask");
+#define QOI_LAYOUT_ATTACH_STATUS_ASK_BYTES 16
+/* X(name, element bits, elements) for each field. */
+#define QOI_LAYOUT_ATTACH_STATUS_ASK_FIELDS(X) \
+	X(what, 32, 1) \
+	X(index, 32, 1) \
+	X(reserved0, 64, 1)
+
+/* The daemon as a whole. */
+struct qoi_layout_attach_status_total {
+	/* STATUS_TOTAL. */
+	uint32_t what;
+	/* Attached now. */
+	uint32_t clients;
+	/* Attached since the start. */
+	uint64_t clients_ever;
+	/* That died. */
+	uint64_t clients_lost;
+	/* That were turned away. */
+	uint64_t clients_refused;
+	/* Different job names now. */
+	uint32_t jobs;
+	/* Operations of teams now. */
+	uint32_t groups;
+	/* Mapped now. */
+	uint32_t regions;
+	/* Different errors in the log. */
+	uint32_t errors;
+	/* Mapped now. */
+	uint64_t region_bytes;
+	/* Requests under way. */
+	uint64_t pending;
+	/* Duty cycles. */
+	uint64_t cycles;
+	/* Times it was woken. */
+	uint64_t wakes;
+	/* Times it slept. */
+	uint64_t sleeps;
+	/* Processor time used. */
+	uint64_t cpu_ns;
+	/* Since it started. */
+	uint64_t uptime_ns;
+	/* Requests started. */
+	uint64_t posts;
+	/* Requests done. */
+	uint64_t completions;
+	/* Requests failed. */
+	uint64_t failures;
+	/* Payload bytes moved. */
+	uint64_t bytes_moved;
+	/* Commands that were refused. */
+	uint64_t commands_bad;
+	/* Process id, as it sees itself. */
+	uint32_t pid;
+	/* Core it is bound to, or -1 in two's complement. */
+	uint32_t cpu;
+	/* 1: it ends when nothing is under way. */
+	uint32_t draining;
+	/* 1: it leaves with its last client. */
+	uint32_t is_private;
+	/* Idle strategy, by name. */
+	uint8_t idle[16];
+	/* 0. */
+	uint64_t reserved0[6];
+};
+
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, what) == 0,
+	       "attach_status_total.what");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, clients) == 4,
+	       "attach_status_total.clients");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, clients_ever) == 8,
+	       "attach_status_total.clients_ever");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, clients_lost) == 16,
+	       "attach_status_total.clients_lost");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, clients_refused) == 24,
+	       "attach_status_total.clients_refused");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, jobs) == 32,
+	       "attach_status_total.jobs");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, groups) == 36,
+	       "attach_status_total.groups");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, regions) == 40,
+	       "attach_status_total.regions");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, errors) == 44,
+	       "attach_status_total.errors");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, region_bytes) == 48,
+	       "attach_status_total.region_bytes");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, pending) == 56,
+	       "attach_status_total.pending");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, cycles) == 64,
+	       "attach_status_total.cycles");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, wakes) == 72,
+	       "attach_status_total.wakes");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, sleeps) == 80,
+	       "attach_status_total.sleeps");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, cpu_ns) == 88,
+	       "attach_status_total.cpu_ns");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, uptime_ns) == 96,
+	       "attach_status_total.uptime_ns");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, posts) == 104,
+	       "attach_status_total.posts");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, completions) == 112,
+	       "attach_status_total.completions");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, failures) == 120,
+	       "attach_status_total.failures");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, bytes_moved) == 128,
+	       "attach_status_total.bytes_moved");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, commands_bad) == 136,
+	       "attach_status_total.commands_bad");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, pid) == 144,
+	       "attach_status_total.pid");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, cpu) == 148,
+	       "attach_status_total.cpu");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, draining) == 152,
+	       "attach_status_total.draining");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, is_private) == 156,
+	       "attach_status_total.is_private");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, idle) == 160,
+	       "attach_status_total.idle");
+_Static_assert(offsetof(struct qoi_layout_attach_status_total, reserved0) == 176,
+	       "attach_status_total.reserved0");
+_Static_assert(sizeof(struct qoi_layout_attach_status_total) == 224,
+	       "attach_status_total");
+#define QOI_LAYOUT_ATTACH_STATUS_TOTAL_BYTES 224
+/* X(name, element bits, elements) for each field. */
+#define QOI_LAYOUT_ATTACH_STATUS_TOTAL_FIELDS(X) \
+	X(what, 32, 1) \
+	X(clients, 32, 1) \
+	X(clients_ever, 64, 1) \
+	X(clients_lost, 64, 1) \
+	X(clients_refused, 64, 1) \
+	X(jobs, 32, 1) \
+	X(groups, 32, 1) \
+	X(regions, 32, 1) \
+	X(errors, 32, 1) \
+	X(region_bytes, 64, 1) \
+	X(pending, 64, 1) \
+	X(cycles, 64, 1) \
+	X(wakes, 64, 1) \
+	X(sleeps, 64, 1) \
+	X(cpu_ns, 64, 1) \
+	X(uptime_ns, 64, 1) \
+	X(posts, 64, 1) \
+	X(completions, 64, 1) \
+	X(failures, 64, 1) \
+	X(bytes_moved, 64, 1) \
+	X(commands_bad, 64, 1) \
+	X(pid, 32, 1) \
+	X(cpu, 32, 1) \
+	X(draining, 32, 1) \
+	X(is_private, 32, 1) \
+	X(idle, 8, 16) \
+	X(reserved0, 64, 6)
+
+/* One client. */
+struct qoi_layout_attach_status_client {
+	/* STATUS_CLIENT; 0: there is no further one. */
+	uint32_t what;
+	/* Its index; ask for the next one from index + 1 on. */
+	uint32_t index;
+	/* As the kernel says. */
+	uint32_t pid;
+	/* As the kernel says. */
+	uint32_t uid;
+	/* Number of the session. */
+	uint32_t session;
+	/* REACH_*. */
+	uint32_t reach;
+	/* Operations that it has. */
+	uint32_t ops;
+	/* Regions that it has. */
+	uint32_t regions;
+	/* Bytes of them. */
+	uint64_t region_bytes;
+	/* Requests under way. */
+	uint64_t pending;
+	/* Requests started. */
+	uint64_t posts;
+	/* Requests done. */
+	uint64_t completions;
+	/* Requests failed. */
+	uint64_t failures;
+	/* Payload bytes moved for it. */
+	uint64_t bytes_moved;
+	/* Commands that were refused. */
+	uint64_t commands_bad;
+	/* Since it attached. */
+	uint64_t attached_ns;
+	/* That it costs the daemon, its slots and regions aside. */
+	uint64_t memory_bytes;
+	/* Name of its job. */
+	uint8_t job[32];
+	/* 0. */
+	uint64_t reserved0;
+};
+
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, what) == 0,
+	       "attach_status_client.what");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, index) == 4,
+	       "attach_status_client.index");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, pid) == 8,
+	       "attach_status_client.pid");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, uid) == 12,
+	       "attach_status_client.uid");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, session) == 16,
+	       "attach_status_client.session");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, reach) == 20,
+	       "attach_status_client.reach");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, ops) == 24,
+	       "attach_status_client.ops");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, regions) == 28,
+	       "attach_status_client.regions");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, region_bytes) == 32,
+	       "attach_status_client.region_bytes");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, pending) == 40,
+	       "attach_status_client.pending");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, posts) == 48,
+	       "attach_status_client.posts");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, completions) == 56,
+	       "attach_status_client.completions");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, failures) == 64,
+	       "attach_status_client.failures");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, bytes_moved) == 72,
+	       "attach_status_client.bytes_moved");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, commands_bad) == 80,
+	       "attach_status_client.commands_bad");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, attached_ns) == 88,
+	       "attach_status_client.attached_ns");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, memory_bytes) == 96,
+	       "attach_status_client.memory_bytes");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, job) == 104,
+	       "attach_status_client.job");
+_Static_assert(offsetof(struct qoi_layout_attach_status_client, reserved0) == 136,
+	       "attach_status_client.reserved0");
+_Static_assert(sizeof(struct qoi_layout_attach_status_client) == 144,
+	       "attach_status_client");
+#define QOI_LAYOUT_ATTACH_STATUS_CLIENT_BYTES 144
+/* X(name, element bits, elements) for each field. */
+#define QOI_LAYOUT_ATTACH_STATUS_CLIENT_FIELDS(X) \
+	X(what, 32, 1) \
+	X(index, 32, 1) \
+	X(pid, 32, 1) \
+	X(uid, 32, 1) \
+	X(session, 32, 1) \
+	X(reach, 32, 1) \
+	X(ops, 32, 1) \
+	X(regions, 32, 1) \
+	X(region_bytes, 64, 1) \
+	X(pending, 64, 1) \
+	X(posts, 64, 1) \
+	X(completions, 64, 1) \
+	X(failures, 64, 1) \
+	X(bytes_moved, 64, 1) \
+	X(commands_bad, 64, 1) \
+	X(attached_ns, 64, 1) \
+	X(memory_bytes, 64, 1) \
+	X(job, 8, 32) \
+	X(reserved0, 64, 1)
+
+/* One distinct error of the daemon's log. */
+struct qoi_layout_attach_status_error {
+	/* STATUS_ERROR; 0: there is no further one. */
+	uint32_t what;
+	/* Its index. */
+	uint32_t index;
+	/* Times it happened. */
+	uint64_t count;
+	/* What, ending with a zero. */
+	uint8_t text[240];
+};
+
+_Static_assert(offsetof(struct qoi_layout_attach_status_error, what) == 0,
+	       "attach_status_error.what");
+_Static_assert(offsetof(struct qoi_layout_attach_status_error, index) == 4,
+	       "attach_status_error.index");
+_Static_assert(offsetof(struct qoi_layout_attach_status_error, count) == 8,
+	       "attach_status_error.count");
+_Static_assert(offsetof(struct qoi_layout_attach_status_error, text) == 16,
+	       "attach_status_error.text");
+_Static_assert(sizeof(struct qoi_layout_attach_status_error) == 256,
+	       "attach_status_error");
+#define QOI_LAYOUT_ATTACH_STATUS_ERROR_BYTES 256
+/* X(name, element bits, elements) for each field. */
+#define QOI_LAYOUT_ATTACH_STATUS_ERROR_FIELDS(X) \
+	X(what, 32, 1) \
+	X(index, 32, 1) \
+	X(count, 64, 1) \
+	X(text, 8, 240)
+
+/* One step of a schedule, as a client hands it to the daemon. */
+struct qoi_layout_schedule_step {
+	/* Put, get, reduce, copy or fold. */
+	uint8_t kind;
+	/* Buffer that is read. */
+	uint8_t from;
+	/* Buffer that is written. */
+	uint8_t to;
+	/* 0. */
+	uint8_t reserved0;
+	/* A step starts when all earlier stages are done. */
+	uint32_t stage;
+	/* Team rank. */
+	uint32_t peer;
+	/* 0. */
+	uint32_t reserved1;
+	/* Bytes. */
+	uint64_t from_offset;
+	/* Bytes. */
+	uint64_t to_offset;
+	/* Of the message; may be 0. */
+	uint64_t bytes;
+};
+
+_Static_assert(offsetof(struct qoi_layout_schedule_step, kind) == 0,
+	       "schedule_step.kind");
+_Static_assert(offsetof(struct qoi_layout_schedule_step, from) == 1,
+	       "schedule_step.from");
+_Static_assert(offsetof(struct qoi_layout_schedule_step, to) == 2,
+	       "schedule_step.to");
+_Static_assert(offsetof(struct qoi_layout_schedule_step, reserved0) == 3,
+	       "schedule_step.reserved0");
+_Static_assert(offsetof(struct qoi_layout_schedule_step, stage) == 4,
+	       "schedule_step.stage");
+_Static_assert(offsetof(struct qoi_layout_schedule_step, peer) == 8,
+	       "schedule_step.peer");
+_Static_assert(offsetof(struct qoi_layout_schedule_step, reserved1) == 12,
+	       "schedule_step.reserved1");
+_Static_assert(offsetof(struct qoi_layout_schedule_step, from_offset) == 16,
+	       "schedule_step.from_offset");
+_Static_assert(offsetof(struct qoi_layout_schedule_step, to_offset) == 24,
+	       "schedule_step.to_offset");
+_Static_assert(offsetof(struct qoi_layout_schedule_step, bytes) == 32,
+	       "schedule_step.bytes");
+_Static_assert(sizeof(struct qoi_layout_schedule_step) == 40,
+	       "schedule_step");
+#define QOI_LAYOUT_SCHEDULE_STEP_BYTES 40
+/* X(name, element bits, elements) for each field. */
+#define QOI_LAYOUT_SCHEDULE_STEP_FIELDS(X) \
+	X(kind, 8, 1) \
+	X(from, 8, 1) \
+	X(to, 8, 1) \
+	X(reserved0, 8, 1) \
+	X(stage, 32, 1) \
+	X(peer, 32, 1) \
+	X(reserved1, 32, 1) \
+	X(from_offset, 64, 1) \
+	X(to_offset, 64, 1) \
+	X(bytes, 64, 1)
+
+/* First line of a client's segment. */
+struct qoi_layout_attach_page {
+	/* Written by the daemon: 1 when only its descriptor wakes it. */
+	uint32_t asleep;
+	/* 0. */
+	uint8_t reserved0[124];
+};
+
+_Static_assert(offsetof(struct qoi_layout_attach_page, asleep) == 0,
+	       "attach_page.asleep");
+_Static_assert(offsetof(struct qoi_layout_attach_page, reserved0) == 4,
+	       "attach_page.reserved0");
+_Static_assert(sizeof(struct qoi_layout_attach_page) == 128,
+	       "attach_page");
+#define QOI_LAYOUT_ATTACH_PAGE_BYTES 128
+/* X(name, element bits, elements) for each field. */
+#define QOI_LAYOUT_ATTACH_PAGE_FIELDS(X) \
+	X(asleep, 32, 1) \
+	X(reserved0, 8, 124)
+
+/* How the daemon ends a request, and who copies what stays within the rank. */
+struct qoi_layout_completion_slot {
+	/* Generation of the request that ended; published last (P6 -> O6). */
+	uint64_t sequence;
+	/* As completion; written before the sequence. */
+	uint64_t word;
+	/*
+	 * Generation << 2 | LOCAL_*: the one word that both sides write, by compare
+	 * and swap from LOCAL_FREE.
+	 */
+	uint32_t own_copies;
+	/* 0. */
+	uint8_t reserved0[12];
+};
+
+_Static_assert(offsetof(struct qoi_layout_completion_slot, sequence) == 0,
+	       "completion_slot.sequence");
+_Static_assert(offsetof(struct qoi_layout_completion_slot, word) == 8,
+	       "completion_slot.word");
+_Static_assert(offsetof(struct qoi_layout_completion_slot, own_copies) == 16,
+	       "completion_slot.own_copies");
+_Static_assert(offsetof(struct qoi_layout_completion_slot, reserved0) == 20,
+	       "completion_slot.reserved0");
+_Static_assert(sizeof(struct qoi_layout_completion_slot) == 32,
+	       "completion_slot");
+#define QOI_LAYOUT_COMPLETION_SLOT_BYTES 32
+/* X(name, element bits, elements) for each field. */
+#define QOI_LAYOUT_COMPLETION_SLOT_FIELDS(X) \
+	X(sequence, 64, 1) \
+	X(word, 64, 1) \
+	X(own_copies, 32, 1) \
+	X(reserved0, 8, 12)
 
 /*
  * State of one request, in its slot of the completion table, published last

@@ -5,6 +5,8 @@ libqoffload_core_la_SOURCES += \
 	libqoffload/shm/bell.h \
 	libqoffload/shm/completion.h \
 	libqoffload/shm/layout.h \
+	libqoffload/shm/packet.c \
+	libqoffload/shm/packet.h \
 	libqoffload/shm/probe.c \
 	libqoffload/shm/probe.h \
 	libqoffload/shm/queue.c \

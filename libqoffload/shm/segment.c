@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "libqoffload/base/error.h"
@@ -66,11 +68,11 @@ static int reserve(const char *label, int fd, uint64_t bytes)
 	return 0;
 }
 
-/* Populates too, so that no page fault is left for the data path. */
-static int map(int fd, uint64_t bytes, uint8_t **base_out)
+/* MAP_POPULATE, so that no page fault is left for the data path; or 0. */
+static int map(int fd, uint64_t bytes, int populate, uint8_t **base_out)
 {
 	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_POPULATE, fd, 0);
+			  MAP_SHARED | populate, fd, 0);
 
 	if (base == MAP_FAILED)
 		return qoi_fail(-ENOMEM,
@@ -128,7 +130,7 @@ int qoi_segment_create(const char *label, uint64_t bytes,
 	error = open_sized(label, bytes, &fd);
 	if (error != 0)
 		return error;
-	error = map(fd, bytes, &base);
+	error = map(fd, bytes, MAP_POPULATE, &base);
 	if (error != 0)
 		goto err_open;
 	segment_out->base = base;
@@ -140,13 +142,11 @@ err_open:
 	return error;
 }
 
-int qoi_segment_attach(int fd, uint64_t expect_bytes,
-		       struct qoi_segment *segment_out)
+int qoi_segment_check(int fd, uint64_t expect_bytes)
 {
+	struct statfs system;
 	struct stat info;
-	uint8_t *base = NULL;
 	int seals;
-	int error;
 
 	if (expect_bytes == 0)
 		return qoi_fail(-EINVAL, "a segment of 0 bytes");
@@ -159,6 +159,10 @@ int qoi_segment_attach(int fd, uint64_t expect_bytes,
 		return qoi_fail(-EPERM,
 				"a peer's shared memory is not sealed: seals %d",
 				seals);
+	/* Of huge pages a touch may fail, sealed or not. */
+	if (fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC)
+		return qoi_fail(-EBADMSG, "a peer's shared memory is not of "
+					  "ordinary pages");
 	if (fstat(fd, &info) != 0)
 		return qoi_fail(-EBADMSG, "a peer's shared memory: fstat: %m");
 	if (info.st_size < 0 || (uint64_t)info.st_size != expect_bytes)
@@ -166,13 +170,36 @@ int qoi_segment_attach(int fd, uint64_t expect_bytes,
 				"a peer's shared memory has %" PRId64
 				" bytes, not %" PRIu64,
 				(int64_t)info.st_size, expect_bytes);
-	error = map(fd, expect_bytes, &base);
+	return 0;
+}
+
+static int attach(int fd, uint64_t expect_bytes, int populate,
+		  struct qoi_segment *segment_out)
+{
+	uint8_t *base = NULL;
+	int error = qoi_segment_check(fd, expect_bytes);
+
+	if (error != 0)
+		return error;
+	error = map(fd, expect_bytes, populate, &base);
 	if (error != 0)
 		return error;
 	segment_out->base = base;
 	segment_out->bytes = expect_bytes;
 	segment_out->fd = fd;
 	return 0;
+}
+
+int qoi_segment_attach(int fd, uint64_t expect_bytes,
+		       struct qoi_segment *segment_out)
+{
+	return attach(fd, expect_bytes, MAP_POPULATE, segment_out);
+}
+
+int qoi_segment_attach_lazily(int fd, uint64_t expect_bytes,
+			      struct qoi_segment *segment_out)
+{
+	return attach(fd, expect_bytes, 0, segment_out);
 }
 
 void qoi_segment_close_fd(struct qoi_segment *segment)

@@ -26,14 +26,23 @@ int qoi_segment_create(const char *label, uint64_t bytes,
 		       struct qoi_segment *segment_out);
 
 /*
- * Maps a segment that came as a descriptor, after checking that its size is
- * `expect_bytes` and can't change.  On success the segment owns fd, else the
- * caller keeps it.
- * Returns 0; -EBADMSG: another size, or not a memory file; -EPERM: not
- * sealed; -ENOMEM; -EINVAL: expect_bytes is 0.
+ * Whether a descriptor that came is a memory file of ordinary pages, whose
+ * size is `expect_bytes` and can't change.
+ * Returns 0; -EBADMSG: another size, or not a memory file, or one of huge
+ * pages; -EPERM: not sealed; -EINVAL: expect_bytes is 0.
+ */
+int qoi_segment_check(int fd, uint64_t expect_bytes);
+
+/*
+ * Maps a segment that came as a descriptor, after that check.  On success the
+ * segment owns fd, else the caller keeps it.
+ * Returns as the check, or -ENOMEM.
  */
 int qoi_segment_attach(int fd, uint64_t expect_bytes,
 		       struct qoi_segment *segment_out);
+/* Likewise, but its pages come when they are touched: returns at once. */
+int qoi_segment_attach_lazily(int fd, uint64_t expect_bytes,
+			      struct qoi_segment *segment_out);
 
 /* The mapping stays; nobody can be given the segment any more. */
 void qoi_segment_close_fd(struct qoi_segment *segment);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <config.h>
+
 #include "libqoffload/tools/info_sections.h"
 
 #include <errno.h>
@@ -52,11 +54,11 @@ static int give(json_t *object, json_t **object_out)
 	return 0;
 }
 
-int info_collect_version(int rank_cpu, json_t **object_out)
+int info_collect_version(const struct info_options *options, json_t **object_out)
 {
 	char hash[32];
 
-	(void)rank_cpu;
+	(void)options;
 	snprintf(hash, sizeof(hash), "0x%016llx",
 		 (unsigned long long)QOI_LAYOUT_HASH);
 	return give(json_pack("{s:s, s:i, s:s, s:s, s:s, s:s}", "version",
@@ -99,11 +101,13 @@ static json_t *topology_object(const struct qoi_topology *topology,
 		placement_warning(placement));
 }
 
-int info_collect_topology(int rank_cpu, json_t **object_out)
+int info_collect_topology(const struct info_options *options,
+			  json_t **object_out)
 {
 	struct qoi_config config;
 	struct qoi_topology *topology;
 	struct qoi_placement placement;
+	int rank_cpu = options->rank_cpu;
 	int code = qoi_config_init(&config, NULL);
 
 	if (code != 0)
@@ -153,27 +157,35 @@ static int add_real_cpus(const struct qo_agent_info *info, json_t *object)
 
 static const char *kind_text(int32_t kind)
 {
-	if (kind == QO_AGENT_INLINE)
-		return "inline";
-	return kind == QO_AGENT_THREAD ? "thread" : "unknown";
+	static const char *const texts[] = {
+		[QO_AGENT_INLINE] = "inline",
+		[QO_AGENT_THREAD] = "thread",
+		[QO_AGENT_PROCESS] = "process",
+	};
+
+	if (kind < QO_AGENT_INLINE || kind > QO_AGENT_PROCESS)
+		return "unknown";
+	return texts[kind];
 }
 
 static int agent_object(const struct qo_agent_info *info, json_t **object_out)
 {
 	json_t *object = NULL;
-	int code =
-		give(json_pack("{s:s, s:s, s:s, s:i, s:s, s:s, s:I, s:I, s:I}",
-			       "kind", kind_text(info->kind), "progress",
-			       info->async_progress != 0
-				       ? "asynchronous"
-				       : "no async progress: only in calls",
-			       "idle", info->idle, "cpu", (int)info->cpu,
-			       "allowed_cpus", info->allowed_cpus, "reason",
-			       info->reason, "request_slots",
-			       (json_int_t)info->request_slots, "duty_cycles",
-			       (json_int_t)info->duty_cycles, "sleep_count",
-			       (json_int_t)info->sleep_count),
-		     &object);
+	int code = give(json_pack("{s:s, s:i, s:s, s:s, s:s, s:i, s:s, s:s, s:I,"
+				  " s:I, s:I}",
+				  "kind", kind_text(info->kind), "agent_pid",
+				  (int)info->agent_pid, "memory", info->memory,
+				  "progress",
+				  info->async_progress != 0
+					  ? "asynchronous"
+					  : "no async progress: only in calls",
+				  "idle", info->idle, "cpu", (int)info->cpu,
+				  "allowed_cpus", info->allowed_cpus, "reason",
+				  info->reason, "request_slots",
+				  (json_int_t)info->request_slots,
+				  "duty_cycles", (json_int_t)info->duty_cycles,
+				  "sleep_count", (json_int_t)info->sleep_count),
+			&object);
 
 	if (code != 0)
 		return code;
@@ -204,13 +216,13 @@ static int query_started(qo_context_t context, struct qo_agent_info *info_out)
 	return code;
 }
 
-int info_collect_agent(int rank_cpu, json_t **object_out)
+int info_collect_agent(const struct info_options *options, json_t **object_out)
 {
 	struct qo_agent_info info = QO_AGENT_INFO_INIT;
 	qo_context_t context;
 	int code = qo_init(NULL, &context);
 
-	(void)rank_cpu;
+	(void)options;
 	if (code != 0)
 		return code;
 	code = query_started(context, &info);
@@ -231,12 +243,12 @@ static const char *probe_verdict(int code, const struct qoi_probe_result *result
 	return "atomic, as far as seen";
 }
 
-int info_collect_probe(int rank_cpu, json_t **object_out)
+int info_collect_probe(const struct info_options *options, json_t **object_out)
 {
 	static const uint32_t widths[] = { 8, 16 };
 	json_t *object = json_object();
 
-	(void)rank_cpu;
+	(void)options;
 	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
 		struct qoi_probe_result result = { 0, 0, 0 };
 		char key[32];
@@ -271,7 +283,7 @@ static json_t *variable_object(const struct qoi_config *config,
 			 entry->doc);
 }
 
-int info_collect_config(int rank_cpu, json_t **object_out)
+int info_collect_config(const struct info_options *options, json_t **object_out)
 {
 	size_t table_count;
 	const struct qoi_config_table *tables = qoi_config_tables(&table_count);
@@ -279,7 +291,7 @@ int info_collect_config(int rank_cpu, json_t **object_out)
 	json_t *object = json_object();
 	int code = qoi_config_init(&config, NULL);
 
-	(void)rank_cpu;
+	(void)options;
 	if (code != 0) {
 		json_decref(object);
 		return code;

@@ -11,14 +11,21 @@
 /* Where the rank is taken to run: wherever the tool itself does. */
 #define INFO_RANK_CPU_HERE (-2)
 
+struct info_options {
+	int rank_cpu;	    /* INFO_RANK_CPU_HERE, or for which to decide */
+	const char *socket; /* of the daemon, or NULL */
+};
+
 /*
- * Each returns 0 or a negative errno, already logged. The caller owns the
- * object. @rank_cpu: INFO_RANK_CPU_HERE, or a cpu for which to decide.
+ * Each returns 0 or a negative errno, already logged.  The caller owns the
+ * object.
  */
-int info_collect_version(int rank_cpu, json_t **object_out);
-int info_collect_topology(int rank_cpu, json_t **object_out);
-int info_collect_agent(int rank_cpu, json_t **object_out);
-int info_collect_probe(int rank_cpu, json_t **object_out);
-int info_collect_config(int rank_cpu, json_t **object_out);
+int info_collect_version(const struct info_options *options,
+			 json_t **object_out);
+int info_collect_topology(const struct info_options *options,
+			  json_t **object_out);
+int info_collect_agent(const struct info_options *options, json_t **object_out);
+int info_collect_probe(const struct info_options *options, json_t **object_out);
+int info_collect_config(const struct info_options *options, json_t **object_out);
 
 #endif

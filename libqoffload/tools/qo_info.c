@@ -8,24 +8,29 @@
 
 #include "libqoffload/base/config.h"
 #include "libqoffload/tools/info_sections.h"
+#include "libqoffload/tools/info_status.h"
 
 #define EXIT_BAD_INPUT 2
 #define KEY_PROBE 256
 #define KEY_JSON 257
+#define KEY_CHECK 258
+#define KEY_SOCKET 259
 
 struct section {
 	const char *name;
-	int (*collect)(int rank_cpu, json_t **object_out);
+	int (*collect)(const struct info_options *options, json_t **object_out);
 	int key;	/* of its option */
 	int in_default; /* shown as text when nothing is asked for */
+	int in_all;	/* likewise, as JSON */
 };
 
 static const struct section sections[] = {
-	{ "version", info_collect_version, 'v', 1 },
-	{ "topology", info_collect_topology, 't', 1 },
-	{ "agent", info_collect_agent, 'a', 1 },
-	{ "config", info_collect_config, 'c', 0 },
-	{ "probe", info_collect_probe, KEY_PROBE, 0 },
+	{ "version", info_collect_version, 'v', 1, 1 },
+	{ "topology", info_collect_topology, 't', 1, 1 },
+	{ "agent", info_collect_agent, 'a', 1, 1 },
+	{ "config", info_collect_config, 'c', 0, 1 },
+	{ "probe", info_collect_probe, KEY_PROBE, 0, 1 },
+	{ "status", info_status_collect, 's', 0, 0 },
 };
 #define SECTION_COUNT (sizeof(sections) / sizeof(sections[0]))
 
@@ -33,7 +38,8 @@ struct options {
 	int asked[SECTION_COUNT];
 	int asked_any;
 	int json;
-	int rank_cpu;
+	int check;
+	struct info_options info;
 };
 
 static const struct argp_option argp_options[] = {
@@ -46,6 +52,14 @@ static const struct argp_option argp_options[] = {
 	{ "config", 'c', NULL, 0, "All QO_* variables, as markdown tables", 0 },
 	{ "probe", KEY_PROBE, NULL, 0,
 	  "Try which store widths are atomic here (takes up to seconds)", 0 },
+	{ "status", 's', NULL, 0,
+	  "Ask the running qo_agentd: its counts, clients and errors", 0 },
+	{ "check", KEY_CHECK, NULL, 0,
+	  "Status 0 when qo_agentd answers and its counts agree, else 1 with "
+	  "the reason",
+	  0 },
+	{ "socket", KEY_SOCKET, "NAME", 0,
+	  "With -s and --check: where qo_agentd listens", 0 },
 	{ "json", KEY_JSON, NULL, 0,
 	  "Print JSON; all sections when none is asked for", 0 },
 	{ "rank-cpu", 'r', "CPU", 0,
@@ -74,8 +88,16 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 		options->json = 1;
 		return 0;
 	}
+	if (key == KEY_CHECK) {
+		options->check = 1;
+		return 0;
+	}
+	if (key == KEY_SOCKET) {
+		options->info.socket = text;
+		return 0;
+	}
 	if (key == 'r') {
-		parse_rank_cpu(state, text, &options->rank_cpu);
+		parse_rank_cpu(state, text, &options->info.rank_cpu);
 		return 0;
 	}
 	for (size_t i = 0; i < SECTION_COUNT; i++) {
@@ -108,11 +130,16 @@ static void print_value(json_t *value)
 		printf("%s\n", json_string_value(value));
 	else if (json_is_integer(value))
 		printf("%" JSON_INTEGER_FORMAT "\n", json_integer_value(value));
+	else if (json_is_real(value))
+		printf("%.3f\n", json_real_value(value));
 	else
 		printf("%s\n", json_is_true(value) ? "yes" : "no");
 }
 
-/* An object of values, or of objects of values: no deeper. */
+/*
+ * An object of values, or of objects of values: no deeper.  Who has arrays
+ * prints them.
+ */
 static void print_object(const char *name, json_t *object, int indent)
 {
 	int width = (int)longest_key(object);
@@ -127,6 +154,8 @@ static void print_object(const char *name, json_t *object, int indent)
 			print_object(key, value, indent);
 			continue;
 		}
+		if (json_is_array(value))
+			continue;
 		printf("%*s%-*s  ", indent, "", width, key);
 		print_value(value);
 	}
@@ -136,10 +165,12 @@ static int is_wanted(const struct options *options, size_t index)
 {
 	if (options->asked_any != 0)
 		return options->asked[index];
-	return options->json != 0 || sections[index].in_default != 0;
+	return options->json != 0 ? sections[index].in_all
+				  : sections[index].in_default;
 }
 
-static int show_text(const struct section *section, int rank_cpu)
+static int show_text(const struct section *section,
+		     const struct info_options *options)
 {
 	json_t *object;
 	int code;
@@ -149,10 +180,12 @@ static int show_text(const struct section *section, int rank_cpu)
 		qoi_config_print(stdout);
 		return 0;
 	}
-	code = section->collect(rank_cpu, &object);
+	code = section->collect(options, &object);
 	if (code != 0)
 		return code;
 	print_object(section->name, object, 0);
+	if (section->collect == info_status_collect)
+		info_status_print_tables(object);
 	json_decref(object);
 	return 0;
 }
@@ -167,7 +200,7 @@ static int show_json(const struct options *options)
 
 		if (is_wanted(options, i) == 0)
 			continue;
-		code = sections[i].collect(options->rank_cpu, &object);
+		code = sections[i].collect(&options->info, &object);
 		if (code == 0)
 			json_object_set_new(all, sections[i].name, object);
 	}
@@ -181,11 +214,13 @@ static int show(const struct options *options)
 {
 	int code = 0;
 
+	if (options->check != 0)
+		return info_status_check(&options->info);
 	if (options->json != 0)
 		return show_json(options);
 	for (size_t i = 0; i < SECTION_COUNT && code == 0; i++) {
 		if (is_wanted(options, i) != 0)
-			code = show_text(&sections[i], options->rank_cpu);
+			code = show_text(&sections[i], &options->info);
 	}
 	return code;
 }
@@ -199,7 +234,7 @@ int main(int argc, char **argv)
 		       "here.\vWithout a section: version, topology and agent. "
 		       "A bad QO_* variable ends it with status 2.",
 	};
-	struct options options = { .rank_cpu = INFO_RANK_CPU_HERE };
+	struct options options = { .info = { .rank_cpu = INFO_RANK_CPU_HERE } };
 	int code;
 
 	argp_err_exit_status = EXIT_BAD_INPUT;

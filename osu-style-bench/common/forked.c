@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "forked.h"
 #include "report.h"
+#include "shared.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -24,6 +25,7 @@
 struct bench_board {
 	_Atomic uint64_t arrived[RANKS_MAX]; /* rounds that a rank has given */
 	unsigned char parts[2][RANKS_MAX][PART_BYTES];
+	pthread_barrier_t gate; /* of all; only on the first board */
 };
 
 static void nap(void)
@@ -80,14 +82,26 @@ static int oob_test(void *request, void *arg)
 	return 0;
 }
 
+static void gate_create(pthread_barrier_t *gate, uint32_t count)
+{
+	pthread_barrierattr_t attributes;
+
+	pthread_barrierattr_init(&attributes);
+	pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+	if (pthread_barrier_init(gate, &attributes, count) != 0)
+		bench_die("no barrier for %u processes", count);
+	pthread_barrierattr_destroy(&attributes);
+}
+
 void bench_forked_init(struct bench_forked *forked, uint32_t count)
 {
-	void *board =
-		mmap(NULL, sizeof(struct bench_board), PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	/* One board for all, and one for each group. */
+	struct bench_board *board =
+		bench_shared_create((1 + RANKS_MAX) * sizeof(*board));
 
-	if (board == MAP_FAILED)
-		bench_die("no shared mapping: %s", strerror(errno));
+	if (count == 0 || count > RANKS_MAX)
+		bench_die("%u ranks; 1 to %d are possible", count, RANKS_MAX);
+	gate_create(&board->gate, count);
 	*forked = (struct bench_forked){ .count = count, .board = board };
 	for (uint32_t i = 1; i < count; i++) {
 		pid_t child = fork();
@@ -100,6 +114,16 @@ void bench_forked_init(struct bench_forked *forked, uint32_t count)
 			break;
 		}
 	}
+}
+
+void bench_forked_group(const struct bench_forked *all, uint32_t count,
+			struct bench_forked *group_out)
+{
+	*group_out = (struct bench_forked){
+		.rank = all->rank % count,
+		.count = count,
+		.board = all->board + 1 + all->rank / count,
+	};
 }
 
 qo_team_t bench_forked_team(struct bench_forked *forked, qo_context_t context)
@@ -126,6 +150,11 @@ void bench_forked_barrier(struct bench_forked *forked)
 	part_give(forked, NULL, 0);
 	while (!all_arrived(forked))
 		nap();
+}
+
+void bench_forked_gate(const struct bench_forked *forked)
+{
+	pthread_barrier_wait(&forked->board->gate);
 }
 
 int bench_forked_fini(struct bench_forked *forked, int status)

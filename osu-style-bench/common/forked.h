@@ -23,11 +23,24 @@ struct bench_forked {
  */
 void bench_forked_init(struct bench_forked *forked, uint32_t count);
 
-/* Makes a team of all forked ranks; ends the program on failure. */
+/*
+ * The group of `count` ranks that this one is in, counted from rank 0; a team
+ * of it has nothing to do with those of others.  Once in a program.
+ */
+void bench_forked_group(const struct bench_forked *all, uint32_t count,
+			struct bench_forked *group_out);
+
+/* Makes a team of all ranks of `forked`; ends the program on failure. */
 qo_team_t bench_forked_team(struct bench_forked *forked, qo_context_t context);
 
 /* Waits for all ranks, sleeping meanwhile. */
 void bench_forked_barrier(struct bench_forked *forked);
+
+/*
+ * As the barrier, of all forked ranks, without a timer: who waits here takes
+ * no time from those that are measured meanwhile.
+ */
+void bench_forked_gate(const struct bench_forked *forked);
 
 /*
  * Rank 0 waits for the others to exit; the others exit.

@@ -32,6 +32,18 @@ void bench_ranks_init(struct bench_ranks *ranks_out);
 /* Ends what bench_ranks_init() started. */
 void bench_ranks_fini(struct bench_ranks *ranks);
 
+/*
+ * The same ranks with several contexts, so that agents can be compared in one
+ * program: as bench_ranks_init() for each list of settings (struct
+ * qo_init_params).
+ */
+void bench_ranks_init_several(const char *const *const *settings, size_t count,
+			      struct bench_ranks *ranks_out);
+void bench_ranks_fini_several(struct bench_ranks *ranks, size_t count);
+
+/* The name of a kind of agent (qo_agent_info.kind). */
+const char *bench_agent_name(int32_t kind);
+
 /* Writes who measures where into the report, and prints it (rank 0). */
 void bench_ranks_describe(const struct bench_ranks *ranks,
 			  struct bench_report *report);

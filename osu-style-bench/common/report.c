@@ -128,6 +128,23 @@ void bench_report_ratio(struct bench_report *report,
 	bench_report_row(report, &row);
 }
 
+void bench_report_bandwidth(struct bench_report *report,
+			    const struct bench_measurement *measurement,
+			    size_t subject, size_t base, double target)
+{
+	const struct bench_side_result *sides = measurement->sides;
+	struct bench_row row = { .unit = "x",
+				 .rule = target > 0.0 ? BENCH_AT_LEAST
+						      : BENCH_NO_TARGET,
+				 .target = target };
+
+	snprintf(row.name, sizeof(row.name), "%.40s, %.32s (bandwidth) / %.32s",
+		 measurement->name, sides[subject].name, sides[base].name);
+	row.value = sides[base].value_ns / sides[subject].value_ns;
+	spread_find(measurement, subject, base, true, &row);
+	bench_report_row(report, &row);
+}
+
 bool bench_row_passes(const struct bench_row *row)
 {
 	switch (row->rule) {

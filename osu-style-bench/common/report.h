@@ -5,7 +5,7 @@
 #include "options.h"
 #include "stats.h"
 
-#define BENCH_SIDES_MAX 4
+#define BENCH_SIDES_MAX 5
 #define BENCH_MEASUREMENTS_MAX 256
 #define BENCH_ROWS_MAX 256
 #define BENCH_NAME_BYTES 128
@@ -79,6 +79,14 @@ void bench_report_ratio(struct bench_report *report,
 			const struct bench_measurement *measurement,
 			size_t subject, size_t base, enum bench_rule rule,
 			double target);
+
+/*
+ * Adds the row "bandwidth of side subject over that of side base".
+ * target: it must reach this; 0: none.
+ */
+void bench_report_bandwidth(struct bench_report *report,
+			    const struct bench_measurement *measurement,
+			    size_t subject, size_t base, double target);
 
 /* Adds a row that was measured elsewhere; the row is copied. */
 void bench_report_row(struct bench_report *report, const struct bench_row *row);

@@ -219,6 +219,13 @@ static void fault_wake_clear(struct qo_endpoint *endpoint)
 	fault_of(endpoint)->ops->wake_clear(fault_of(endpoint)->inner);
 }
 
+static int fault_bell_page(struct qo_endpoint *endpoint, int *fd_out,
+			   uint64_t *bytes_out, uint64_t *offset_out)
+{
+	return fault_of(endpoint)->ops->bell_page(fault_of(endpoint)->inner,
+						  fd_out, bytes_out, offset_out);
+}
+
 void qo_fault_stats_get(struct qo_endpoint *public,
 			struct qo_fault_stats *stats_out)
 {
@@ -249,6 +256,7 @@ static const struct qo_provider_ops fault_ops = {
 	.busy = fault_busy,
 	.wake = fault_wake,
 	.wake_clear = fault_wake_clear,
+	.bell_page = fault_bell_page,
 };
 
 extern const struct qo_provider qo_fault_provider;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "libqoffload/base/clock.h"
@@ -107,13 +108,13 @@ static int knock(struct qo_shm_endpoint *endpoint,
 		 struct qo_shm_attempt *attempt)
 {
 	struct qo_shm_knock message = { .magic = QO_SHM_MAGIC_KNOCK };
-	struct qo_shm_packet packet;
+	struct qoi_packet packet;
 	int rc;
 
 	memcpy(message.endpoint_id, endpoint->address.endpoint_id,
 	       QO_SHM_ID_BYTES);
-	qo_shm_packet_init(&packet, &message, sizeof(message));
-	rc = qo_shm_socket_send(attempt->fd, &packet);
+	qoi_packet_init(&packet, &message, sizeof(message));
+	rc = qoi_packet_send(attempt->fd, &packet);
 	if (rc != 0) {
 		qo_shm_attempt_fail(attempt, -ECONNRESET, "the peer is gone");
 		return rc;
@@ -147,7 +148,7 @@ static void dial(struct qo_shm_endpoint *endpoint,
 	if (rc == -EAGAIN)
 		return;
 	if (rc == 0)
-		rc = qo_shm_socket_peer(attempt->fd, &attempt->pid);
+		rc = qoi_packet_peer(attempt->fd, &attempt->pid);
 	if (rc == 0)
 		rc = watch(endpoint, attempt);
 	if (rc != 0) {
@@ -231,7 +232,7 @@ static int accept_one(struct qo_shm_endpoint *endpoint)
 	attempt->fd = fd;
 	attempt->state = QO_SHM_WAIT_HELLO;
 	attempt->expiry_ns = qoi_clock_after(qoi_clock_ns(), PATIENCE_NS);
-	if (qo_shm_socket_peer(fd, &attempt->pid) != 0)
+	if (qoi_packet_peer(fd, &attempt->pid) != 0)
 		qo_shm_attempt_fail(attempt, -EPERM, "it is of another user");
 	else if (watch(endpoint, attempt) != 0)
 		qo_shm_attempt_fail(attempt, -ENOMEM, "epoll: %m");

@@ -36,7 +36,7 @@ static int foreign_bytes(struct qo_shm_conn *conn)
 }
 
 static int check(const struct qo_shm_control *header,
-		 const struct qo_shm_packet *packet, size_t bytes)
+		 const struct qoi_packet *packet, size_t bytes)
 {
 	return header->magic == QO_SHM_MAGIC_CONTROL &&
 	       bytes == sizeof(*header) + header->data_bytes &&
@@ -51,10 +51,10 @@ static int read_message(struct qo_shm_conn *conn,
 			struct qoi_message **message_out)
 {
 	struct qo_shm_control header;
-	struct qo_shm_packet packet;
+	struct qoi_packet packet;
 	struct qoi_message *message;
 	size_t bytes;
-	int rc = qo_shm_socket_next(conn->fd, &bytes);
+	int rc = qoi_packet_next(conn->fd, &bytes);
 
 	if (rc == -EAGAIN)
 		return rc;
@@ -66,12 +66,12 @@ static int read_message(struct qo_shm_conn *conn,
 	message = qoi_message_create((uint32_t)(bytes - sizeof(header)));
 	if (message == NULL)
 		return qoi_fail(-ENOMEM, "shm: no memory for a message");
-	qo_shm_packet_init(&packet, &header, sizeof(header));
+	qoi_packet_init(&packet, &header, sizeof(header));
 	packet.parts[1].iov_base = message->data;
 	packet.parts[1].iov_len = message->bytes;
-	rc = qo_shm_socket_recv(conn->fd, &packet, &bytes);
+	rc = qoi_packet_recv(conn->fd, &packet, &bytes);
 	if (rc == 0 && !check(&header, &packet, bytes)) {
-		qo_shm_packet_close(&packet);
+		qoi_packet_close(&packet);
 		rc = -EBADMSG;
 	}
 	if (rc != 0) {
@@ -230,14 +230,14 @@ int qo_shm_control_send(struct qo_conn *public, const struct qo_control_tag *tag
 					 .sequence = tag->sequence,
 					 .kind = tag->kind,
 					 .data_bytes = (uint32_t)bytes };
-	struct qo_shm_packet packet;
+	struct qoi_packet packet;
 
 	if (bytes > QO_CONTROL_BYTES_MAX)
 		return qoi_fail(-EMSGSIZE,
 				"control message of %zu bytes, "
 				"at most %d",
 				bytes, QO_CONTROL_BYTES_MAX);
-	qo_shm_packet_init(&packet, &header, sizeof(header));
+	qoi_packet_init(&packet, &header, sizeof(header));
 	packet.parts[1].iov_base = (void *)(uintptr_t)data;
 	packet.parts[1].iov_len = bytes;
 	if (window != NULL) {
@@ -251,7 +251,7 @@ int qo_shm_control_send(struct qo_conn *public, const struct qo_control_tag *tag
 		packet.fd_count = 1;
 	}
 	for (;;) {
-		int rc = qo_shm_socket_send(conn->fd, &packet);
+		int rc = qoi_packet_send(conn->fd, &packet);
 
 		if (rc == -ECONNRESET)
 			return ended(conn, qo_shm_conn_end(conn));

@@ -247,6 +247,17 @@ static void shm_wake_clear(struct qo_endpoint *endpoint)
 	eventfd_read(qo_shm_of(endpoint)->event_fd, &count);
 }
 
+static int shm_bell_page(struct qo_endpoint *endpoint, int *fd_out,
+			 uint64_t *bytes_out, uint64_t *offset_out)
+{
+	const struct qoi_segment *segment = &qo_shm_of(endpoint)->page->segment;
+
+	*fd_out = segment->fd;
+	*bytes_out = segment->bytes;
+	*offset_out = offsetof(struct qo_shm_page, bell);
+	return 0;
+}
+
 /* Whoever sleeps over there is woken by what was just published. */
 static int shm_put(struct qo_remote *remote, const struct qo_put *put)
 {
@@ -277,6 +288,7 @@ static const struct qo_provider_ops shm_ops = {
 	.fd = shm_fd,
 	.wake = shm_wake,
 	.wake_clear = shm_wake_clear,
+	.bell_page = shm_bell_page,
 };
 
 extern const struct qo_provider qo_shm_provider;

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/uio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "libqoffload/base/error.h"
@@ -37,7 +38,7 @@ int qo_shm_handshake_hello(struct qo_shm_endpoint *endpoint,
 		.window_bytes = sizeof(struct qo_shm_page),
 		.probe_address = (uint64_t)(uintptr_t)endpoint->cookie,
 	};
-	struct qo_shm_packet packet;
+	struct qoi_packet packet;
 	int rc;
 
 	if (endpoint->get_switch != QOI_CONFIG_SWITCH_OFF)
@@ -46,11 +47,11 @@ int qo_shm_handshake_hello(struct qo_shm_endpoint *endpoint,
 	memcpy(hello.endpoint_id, endpoint->address.endpoint_id,
 	       QO_SHM_ID_BYTES);
 	memcpy(hello.probe_cookie, endpoint->cookie, sizeof(endpoint->cookie));
-	qo_shm_packet_init(&packet, &hello, sizeof(hello));
+	qoi_packet_init(&packet, &hello, sizeof(hello));
 	packet.fds[0] = endpoint->page->segment.fd;
 	packet.fds[1] = endpoint->event_fd;
 	packet.fd_count = with_fds ? 2 : 0;
-	rc = qo_shm_socket_send(attempt->fd, &packet);
+	rc = qoi_packet_send(attempt->fd, &packet);
 	if (rc == 0)
 		return 0;
 	/* A new socket is never full, and a peer that went is lost. */
@@ -66,12 +67,12 @@ static void send_result(struct qo_shm_attempt *attempt, int error)
 {
 	struct qo_shm_result result = { .magic = QO_SHM_MAGIC_RESULT,
 					.error = (uint32_t)-error };
-	struct qo_shm_packet packet;
+	struct qoi_packet packet;
 
 	if ((attempt->flags & QO_CONN_GET) != 0)
 		result.flags = QO_SHM_RESULT_GETS;
-	qo_shm_packet_init(&packet, &result, sizeof(result));
-	qo_shm_socket_send(attempt->fd, &packet);
+	qoi_packet_init(&packet, &result, sizeof(result));
+	qoi_packet_send(attempt->fd, &packet);
 }
 
 /* Whether a peer's memory can be read, found by reading it. */
@@ -132,14 +133,14 @@ static int check_layout(struct qo_shm_endpoint *endpoint,
 /* Takes the peer's page and eventfd out of the packet. */
 static int take_fds(struct qo_shm_attempt *attempt,
 		    const struct qoi_layout_hello *hello,
-		    struct qo_shm_packet *packet)
+		    struct qoi_packet *packet)
 {
 	struct qo_shm_window_id id = { .index = 0 };
 	int rc;
 
 	if (packet->fd_count != 2 || !is_eventfd(packet->fds[1]) ||
 	    hello->window_bytes != sizeof(struct qo_shm_page)) {
-		qo_shm_packet_close(packet);
+		qoi_packet_close(packet);
 		qo_shm_attempt_fail(attempt, -EBADMSG,
 				    "its hello lacks a page or an eventfd");
 		return -EBADMSG;
@@ -178,12 +179,12 @@ static int check_identity(struct qo_shm_endpoint *endpoint,
 static void hello_came(struct qo_shm_endpoint *endpoint,
 		       struct qo_shm_attempt *attempt,
 		       const struct qoi_layout_hello *hello,
-		       struct qo_shm_packet *packet)
+		       struct qoi_packet *packet)
 {
 	int gets;
 
 	if (check_identity(endpoint, attempt, hello) != 0) {
-		qo_shm_packet_close(packet);
+		qoi_packet_close(packet);
 		return;
 	}
 	if (take_fds(attempt, hello, packet) != 0)
@@ -241,7 +242,7 @@ static void result_came(struct qo_shm_endpoint *endpoint,
 /* What may come first: in answer to a hello also a refusal. */
 static void first_came(struct qo_shm_endpoint *endpoint,
 		       struct qo_shm_attempt *attempt,
-		       struct qo_shm_packet *packet, size_t bytes)
+		       struct qoi_packet *packet, size_t bytes)
 {
 	const struct qoi_layout_hello *hello = packet->parts[0].iov_base;
 	struct qo_shm_result result;
@@ -249,14 +250,14 @@ static void first_came(struct qo_shm_endpoint *endpoint,
 	if (attempt->role == QO_SHM_ACCEPT &&
 	    hello->magic == QO_SHM_MAGIC_KNOCK &&
 	    bytes == sizeof(struct qo_shm_knock)) {
-		qo_shm_packet_close(packet);
+		qoi_packet_close(packet);
 		attempt->state = QO_SHM_HOLD;
 		return;
 	}
 	if (attempt->role == QO_SHM_CONNECT &&
 	    hello->magic == QO_SHM_MAGIC_RESULT && bytes == sizeof(result)) {
 		memcpy(&result, hello, sizeof(result));
-		qo_shm_packet_close(packet);
+		qoi_packet_close(packet);
 		/* Agreement can't come before its hello. */
 		if (result.error == 0)
 			result.error = EBADMSG;
@@ -264,7 +265,7 @@ static void first_came(struct qo_shm_endpoint *endpoint,
 		return;
 	}
 	if (check_layout(endpoint, attempt, hello, bytes) != 0)
-		qo_shm_packet_close(packet);
+		qoi_packet_close(packet);
 	else
 		hello_came(endpoint, attempt, hello, packet);
 }
@@ -275,17 +276,17 @@ int qo_shm_handshake_advance(struct qo_shm_endpoint *endpoint,
 	struct qoi_layout_hello message; /* the largest of this version */
 	uint8_t rest[REST_BYTES];
 	struct qo_shm_result result;
-	struct qo_shm_packet packet;
+	struct qoi_packet packet;
 	size_t bytes;
 	int rc;
 
 	if (attempt->state == QO_SHM_DONE || attempt->state == QO_SHM_DIAL)
 		return 0;
 	memset(&message, 0, sizeof(message));
-	qo_shm_packet_init(&packet, &message, sizeof(message));
+	qoi_packet_init(&packet, &message, sizeof(message));
 	packet.parts[1].iov_base = rest;
 	packet.parts[1].iov_len = sizeof(rest);
-	rc = qo_shm_socket_recv(attempt->fd, &packet, &bytes);
+	rc = qoi_packet_recv(attempt->fd, &packet, &bytes);
 	if (rc == -EAGAIN)
 		return 0;
 	if (rc == -ECONNRESET) {
@@ -297,7 +298,7 @@ int qo_shm_handshake_advance(struct qo_shm_endpoint *endpoint,
 		return 1;
 	}
 	if (rc == 0)
-		qo_shm_packet_close(&packet);
+		qoi_packet_close(&packet);
 	memcpy(&result, &message, sizeof(result));
 	if (rc == 0 && attempt->state == QO_SHM_WAIT_RESULT &&
 	    result.magic == QO_SHM_MAGIC_RESULT && bytes == sizeof(result)) {

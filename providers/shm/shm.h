@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include "libqoffload/shm/packet.h"
 #include "providers/mailbox.h"
 #include "providers/provider.h"
 #include "providers/shm/mapping.h"

@@ -27,10 +27,16 @@ ROOMS = [
     ("libqoffload/base/", [PUBLIC, SYSTEM, CONFIG, room("base")]),
     ("libqoffload/shm/", [PUBLIC, SYSTEM, CONFIG, room("base", "shm")]),
     ("libqoffload/coll/", [PUBLIC, SYSTEM, CONFIG, room("base", "coll")]),
+    ("libqoffload/attach/", [PUBLIC, SYSTEM, CONFIG,
+                             room("base", "shm", "attach")]),
+    ("libqoffload/daemon/", [PUBLIC, SYSTEM, CONFIG, PROVIDER,
+                             room("base", "shm", "coll", "agent", "attach",
+                                  "daemon")]),
     # STYLE gives the client base and shm; it also compiles schedules and
     # starts the agent, both below it.
     ("libqoffload/client/", [PUBLIC, SYSTEM, CONFIG, PROVIDER,
-                             room("base", "shm", "coll", "agent", "client")]),
+                             room("base", "shm", "coll", "agent", "attach",
+                                  "client")]),
     ("libqoffload/agent/", [PUBLIC, SYSTEM, CONFIG, PROVIDER,
                             room("base", "shm", "coll", "agent")]),
     ("libqoffload/loop/", [PUBLIC, SYSTEM, CONFIG,

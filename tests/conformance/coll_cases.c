@@ -30,6 +30,7 @@ static const char *const variables[QOI_COLL_KIND_COUNT] = {
 /* One operation that is being tried. */
 struct trial {
 	struct qot_rank *rank;
+	qo_context_t context;
 	qo_team_t team;
 	uint32_t kind;
 	uint32_t in_place;
@@ -291,10 +292,12 @@ static int trial_run(struct trial *trial)
 		 (unsigned long long)trial->count, qoi_type_name(trial->type),
 		 trial->in_place ? " in place" : "", trial->root);
 	trial_lay(trial);
-	if (qoc_image_make(&trial->send, trial->send_extent * bytes, offset) ||
-	    qoc_image_make(&trial->recv, trial->recv_extent * bytes, offset) ||
-	    qoc_image_make(&trial->want, trial->recv_extent * bytes, offset))
-		return 1;
+	QOC_PASS(qoc_image_make(trial->rank, trial->context, &trial->send,
+				trial->send_extent * bytes, offset));
+	QOC_PASS(qoc_image_make(trial->rank, trial->context, &trial->recv,
+				trial->recv_extent * bytes, offset));
+	QOC_PASS(qoc_image_make(trial->rank, trial->context, &trial->want,
+				trial->recv_extent * bytes, offset));
 	if (trial_init(trial) != 0)
 		fprintf(stderr, "%s: %s\n", what, qo_error_detail());
 	else
@@ -316,7 +319,8 @@ static const struct {
 	{ 30011, QO_FLOAT },
 };
 
-static int kind_run(struct qot_rank *rank, qo_team_t team, uint32_t kind)
+static int kind_run(struct qot_rank *rank, qo_context_t context,
+		    qo_team_t team, uint32_t kind)
 {
 	uint32_t roots = kind == QOI_BCAST ? rank->count : 1;
 	uint32_t modes = kind == QOI_BCAST ? 1 : 2;
@@ -330,6 +334,7 @@ static int kind_run(struct qot_rank *rank, qo_team_t team, uint32_t kind)
 			for (uint32_t mode = 0; mode < modes; mode++) {
 				struct trial trial = {
 					.rank = rank,
+					.context = context,
 					.team = team,
 					.kind = kind,
 					.root = root,
@@ -410,7 +415,7 @@ static int algorithms_run(struct qot_rank *rank)
 		if (kind == QOI_BARRIER)
 			QOC_PASS(barrier_run(rank, team));
 		else
-			QOC_PASS(kind_run(rank, team, kind));
+			QOC_PASS(kind_run(rank, context, team, kind));
 	}
 	return qoc_leave(rank, context, team);
 }

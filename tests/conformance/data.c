@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/conformance/data.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <qoffload/types.h>
@@ -137,13 +135,13 @@ void qoc_fold(void *to, const void *from, int32_t type, int32_t reduce,
 			 (const uint8_t *)from + i * bytes, type, reduce);
 }
 
-int qoc_image_make(struct qoc_image *image, size_t bytes, size_t offset)
+int qoc_image_make(struct qot_rank *rank, qo_context_t context,
+		   struct qoc_image *image, size_t bytes, size_t offset)
 {
 	image->bytes = bytes;
 	image->total = bytes + 2 * GUARD_BYTES;
-	image->memory = aligned_alloc(64, (image->total + 63) & ~(size_t)63);
-	if (image->memory == NULL)
-		return -ENOMEM;
+	QOC_PASS(qoc_room_take(rank, context, image->total, &image->room));
+	image->memory = image->room.address;
 	image->base = image->memory + GUARD_BYTES / 2 + offset;
 	qoc_image_clear(image);
 	return 0;
@@ -156,7 +154,7 @@ void qoc_image_clear(struct qoc_image *image)
 
 void qoc_image_free(struct qoc_image *image)
 {
-	free(image->memory);
+	qoc_room_free(&image->room);
 	image->memory = NULL;
 }
 

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/conformance/suite.h"
+
 #define QOC_TYPE_COUNT 10 /* QO_INT8 .. QO_DOUBLE */
 
 size_t qoc_type_bytes(int32_t type);
@@ -25,14 +27,16 @@ void qoc_fold(void *to, const void *from, int32_t type, int32_t reduce,
 
 /* A buffer at a chosen offset from alignment, with a guard on both sides. */
 struct qoc_image {
-	uint8_t *memory; /* owner: the image */
+	struct qoc_room room;
+	uint8_t *memory; /* of the room */
 	uint8_t *base;	 /* where the data starts */
 	size_t bytes;	 /* of data */
 	size_t total;	 /* with guards */
 };
 
-/* Filled with a pattern; `offset` < 64.  Returns 0 or -ENOMEM. */
-int qoc_image_make(struct qoc_image *image, size_t bytes, size_t offset);
+/* Filled with a pattern; `offset` < 64.  Returns 0, or prints and returns 1. */
+int qoc_image_make(struct qot_rank *rank, qo_context_t context,
+		   struct qoc_image *image, size_t bytes, size_t offset);
 void qoc_image_clear(struct qoc_image *image);
 void qoc_image_free(struct qoc_image *image);
 /* Compares all, guards and gaps too; prints the first difference. 0: equal. */

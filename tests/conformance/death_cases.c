@@ -80,17 +80,18 @@ struct objects {
 	qo_context_t context;
 	qo_team_t team, part;
 	qo_op_t reduce, barrier, apart;
-	uint64_t *values;
+	struct qoc_room room; /* MANY values, then one of `apart` */
 };
 
 static int objects_make(struct qot_rank *rank, struct objects *objects)
 {
 	const char *const *extra = qoc_env(rank)->param;
-	static uint64_t values[MANY];
-	static uint64_t other;
+	uint64_t *values;
 
-	objects->values = values;
 	QOC_PASS(qoc_join(rank, extra, &objects->context, &objects->team));
+	QOC_PASS(qoc_room_take(rank, objects->context,
+			       (MANY + 1) * sizeof(*values), &objects->room));
+	values = objects->room.address;
 	QOT_CHECK(rank, qo_team_split(objects->team, rank->rank == VICTIM, 0,
 				      &objects->part) == 0);
 	QOT_CHECK(rank,
@@ -98,8 +99,9 @@ static int objects_make(struct qot_rank *rank, struct objects *objects)
 				    QO_UINT64, QO_SUM, &objects->reduce) == 0);
 	QOT_CHECK(rank, qo_barrier_init(objects->team, &objects->barrier) == 0);
 	QOT_CHECK(rank,
-		  qo_allreduce_init(objects->part, QO_IN_PLACE, &other, 1,
-				    QO_UINT64, QO_SUM, &objects->apart) == 0);
+		  qo_allreduce_init(objects->part, QO_IN_PLACE, &values[MANY],
+				    1, QO_UINT64, QO_SUM,
+				    &objects->apart) == 0);
 	return 0;
 }
 
@@ -109,6 +111,7 @@ static int objects_free(struct qot_rank *rank, struct objects *objects)
 	QOT_CHECK(rank, qo_op_destroy(objects->barrier) == 0);
 	QOT_CHECK(rank, qo_op_destroy(objects->apart) == 0);
 	QOT_CHECK(rank, qo_team_destroy(objects->part) == 0);
+	qoc_room_free(&objects->room);
 	return qoc_leave(rank, objects->context, objects->team);
 }
 

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # One program, run once for each .prov file.
+qo_process_provs = tests/conformance/process.prov \
+	tests/conformance/process-cross.prov \
+	tests/conformance/process-stage.prov \
+	tests/conformance/process-map.prov tests/conformance/process-far.prov \
+	tests/conformance/process-sleep.prov \
+	tests/conformance/process-private.prov
 qo_conformance_provs =
 if PROVIDER_SELF
 qo_conformance_provs += tests/conformance/self.prov
 if PROVIDER_SHM
 qo_conformance_provs += tests/conformance/shm.prov \
-	tests/conformance/shm-copy.prov tests/conformance/shm-sleep.prov
+	tests/conformance/shm-copy.prov tests/conformance/shm-sleep.prov \
+	$(qo_process_provs)
 if PROVIDER_FAULT
 qo_conformance_provs += tests/conformance/fault.prov \
 	tests/conformance/fault-sleep.prov
@@ -18,11 +25,14 @@ PROV_LOG_COMPILER = $(QO_TEST_LIMIT) tests/conformance/conformance$(EXEEXT)
 TESTS += $(qo_conformance_provs)
 EXTRA_DIST += tests/conformance/self.prov tests/conformance/shm.prov \
 	tests/conformance/shm-copy.prov tests/conformance/shm-sleep.prov \
-	tests/conformance/fault.prov tests/conformance/fault-sleep.prov
+	tests/conformance/fault.prov tests/conformance/fault-sleep.prov \
+	$(qo_process_provs)
 
 check_PROGRAMS += tests/conformance/conformance
 tests_conformance_conformance_SOURCES = \
 	tests/conformance/conformance.c \
+	tests/conformance/prov.c tests/conformance/prov.h \
+	tests/conformance/server.c tests/conformance/server.h \
 	tests/conformance/suite.c tests/conformance/suite.h \
 	tests/conformance/data.c tests/conformance/data.h \
 	tests/conformance/coll_cases.c \
@@ -37,6 +47,8 @@ tests_conformance_conformance_SOURCES = \
 	tests/conformance/death_cases.c \
 	tests/conformance/limit_cases.c \
 	tests/conformance/size_cases.c \
+	tests/conformance/far_cases.c \
+	tests/support/daemon.c tests/support/daemon.h \
 	tests/support/ranks.c tests/support/ranks.h
 tests_conformance_conformance_LDADD = libqoffload-core.la $(QO_LIBS)
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Progress without calls, tests that never block, signals. */
 #define _GNU_SOURCE /* timer_create, SIGEV_SIGNAL */
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tests/conformance/data.h"
 #include "tests/conformance/suite.h"
@@ -29,8 +31,9 @@ static int large_make(struct qot_rank *rank, qo_team_t team, uint64_t *values,
  */
 static int overlap(struct qot_rank *rank)
 {
-	static uint64_t values[LARGE];
 	struct qo_agent_info info = QO_AGENT_INFO_INIT;
+	struct qoc_room room;
+	uint64_t *values;
 	int inlined = qoc_env(rank)->inlined;
 	struct qo_status status = { 0 };
 	qo_context_t context;
@@ -42,6 +45,8 @@ static int overlap(struct qot_rank *rank)
 	QOC_PASS(qoc_join(rank, NULL, &context, &team));
 	QOT_CHECK(rank, qo_agent_query(context, &info) == 0);
 	QOT_CHECK(rank, info.async_progress == !inlined);
+	QOC_PASS(qoc_room_take(rank, context, LARGE * 8, &room));
+	values = room.address;
 	QOC_PASS(large_make(rank, team, values, &op));
 	qot_meet_progress(rank, context);
 	QOT_CHECK(rank, qo_post(op, &request) == 0);
@@ -57,6 +62,7 @@ static int overlap(struct qot_rank *rank)
 	QOC_PASS(qoc_wait_done(request, QO_NO_DEADLINE));
 	qot_meet_progress(rank, context);
 	QOT_CHECK(rank, qo_op_destroy(op) == 0);
+	qoc_room_free(&room);
 	return qoc_leave(rank, context, team);
 }
 
@@ -167,27 +173,46 @@ static int blocks_all(const char *status)
 	return (mask & all) == all;
 }
 
-static int agent_blocks(struct qot_rank *rank, qo_context_t context)
+static int thread_blocks(struct qot_rank *rank, const char *thread)
 {
-	struct qo_agent_info info = QO_AGENT_INFO_INIT;
-	char path[64];
+	char path[300];
 	char text[4096];
-	int64_t deadline = qoc_in_ms(5000);
 	size_t length;
 	FILE *file;
 
-	do {
-		QOT_CHECK(rank, qoc_now() < deadline);
-		QOT_CHECK(rank, qo_agent_query(context, &info) == 0);
-	} while (info.thread_id < 0);
-	snprintf(path, sizeof(path), "/proc/self/task/%d/status",
-		 info.thread_id);
+	snprintf(path, sizeof(path), "/proc/self/task/%s/status", thread);
 	file = fopen(path, "r");
 	QOT_CHECK(rank, file != NULL);
 	length = fread(text, 1, sizeof(text) - 1, file);
 	fclose(file);
 	text[length] = '\0';
 	QOT_CHECK(rank, blocks_all(text));
+	return 0;
+}
+
+/* Whatever threads the library has, the one of an agent among them. */
+static int agent_blocks(struct qot_rank *rank, qo_context_t context)
+{
+	struct qo_agent_info info = QO_AGENT_INFO_INIT;
+	int64_t deadline = qoc_in_ms(5000);
+	struct dirent *entry;
+	uint32_t others = 0;
+	DIR *dir;
+
+	do {
+		QOT_CHECK(rank, qoc_now() < deadline);
+		QOT_CHECK(rank, qo_agent_query(context, &info) == 0);
+	} while (info.thread_id < 0 && !qoc_env(rank)->far);
+	dir = opendir("/proc/self/task");
+	QOT_CHECK(rank, dir != NULL);
+	while ((entry = readdir(dir)) != NULL) {
+		if (entry->d_name[0] == '.' || atoi(entry->d_name) == getpid())
+			continue;
+		QOC_PASS(thread_blocks(rank, entry->d_name));
+		others++;
+	}
+	closedir(dir);
+	QOT_CHECK(rank, others == 1);
 	return 0;
 }
 

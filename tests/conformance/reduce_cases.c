@@ -13,11 +13,11 @@ static int supported(int32_t type, int32_t reduce)
 	return reduce <= QO_MAX || type < QO_FLOAT;
 }
 
-static int pair_run(struct qot_rank *rank, qo_team_t team, int32_t type,
-		    int32_t reduce)
+static int pair_run(struct qot_rank *rank, qo_team_t team, uint8_t *buffers,
+		    int32_t type, int32_t reduce)
 {
-	uint8_t send[COUNT * 8], recv[COUNT * 8], want[COUNT * 8],
-		part[COUNT * 8];
+	uint8_t *send = buffers, *recv = buffers + COUNT * 8;
+	uint8_t want[COUNT * 8], part[COUNT * 8];
 	size_t bytes = COUNT * qoc_type_bytes(type);
 	qo_op_t op;
 
@@ -42,15 +42,18 @@ static int pair_run(struct qot_rank *rank, qo_team_t team, int32_t type,
 static int all_pairs(struct qot_rank *rank)
 {
 	uint8_t buffer[COUNT * 8] = { 0 };
+	struct qoc_room room;
 	qo_context_t context;
 	qo_team_t team;
 	qo_op_t op;
 
 	QOC_PASS(qoc_join(rank, NULL, &context, &team));
+	QOC_PASS(qoc_room_take(rank, context, 2 * COUNT * 8, &room));
 	for (int32_t type = QO_INT8; type <= QO_DOUBLE; type++) {
 		for (int32_t reduce = QO_SUM; reduce <= QO_XOR; reduce++) {
 			if (supported(type, reduce)) {
-				QOC_PASS(pair_run(rank, team, type, reduce));
+				QOC_PASS(pair_run(rank, team, room.address,
+						  type, reduce));
 				continue;
 			}
 			QOT_CHECK(rank,
@@ -64,6 +67,7 @@ static int all_pairs(struct qot_rank *rank)
 					  QO_SUM, &op) == -EINVAL);
 	QOT_CHECK(rank, qo_allreduce_init(team, QO_IN_PLACE, buffer, 1, QO_INT8,
 					  77, &op) == -EINVAL);
+	qoc_room_free(&room);
 	return qoc_leave(rank, context, team);
 }
 

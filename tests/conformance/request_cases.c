@@ -86,13 +86,16 @@ static int exhausted(struct qot_rank *rank)
 static int all_under_way(struct qot_rank *rank)
 {
 	enum { OPS = 499 }; /* a prime: each order has all */
-	static uint64_t values[OPS];
+	struct qoc_room room;
+	uint64_t *values;
 	qo_request_t requests[OPS];
 	qo_op_t ops[OPS];
 	qo_context_t context;
 	qo_team_t team;
 
 	QOC_PASS(qoc_join(rank, NULL, &context, &team));
+	QOC_PASS(qoc_room_take(rank, context, OPS * sizeof(*values), &room));
+	values = room.address;
 	for (uint64_t i = 0; i < OPS; i++) {
 		QOT_CHECK(rank,
 			  qo_allreduce_init(team, QO_IN_PLACE, &values[i], 1,
@@ -113,6 +116,7 @@ static int all_under_way(struct qot_rank *rank)
 	}
 	for (uint64_t i = 0; i < OPS; i++)
 		QOT_CHECK(rank, qo_op_destroy(ops[i]) == 0);
+	qoc_room_free(&room);
 	return qoc_leave(rank, context, team);
 }
 

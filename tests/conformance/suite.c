@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 int qoc_join(struct qot_rank *rank, const char *const *extra,
@@ -37,6 +39,45 @@ int qoc_leave(struct qot_rank *rank, qo_context_t context, qo_team_t team)
 		fprintf(stderr, "rank %u: leave: %s (%s)\n", rank->rank,
 			qo_error_string(error), qo_error_detail());
 	return error != 0;
+}
+
+const char *qoc_setting(const struct qot_rank *rank, const char *name)
+{
+	const char *const *settings = qoc_env(rank)->settings;
+	size_t length = strlen(name);
+
+	for (; *settings != NULL; settings++) {
+		if (strncmp(*settings, name, length) == 0 &&
+		    (*settings)[length] == '=')
+			return *settings + length + 1;
+	}
+	return NULL;
+}
+
+int qoc_room_take(struct qot_rank *rank, qo_context_t context, size_t bytes,
+		  struct qoc_room *room)
+{
+	size_t rounded = (bytes + 63) & ~(size_t)63;
+
+	room->mem = NULL;
+	if (qoc_env(rank)->alloc) {
+		QOT_CHECK(rank, qo_mem_alloc(context, bytes, &room->address,
+					     &room->mem) == 0);
+		return 0;
+	}
+	room->address = aligned_alloc(64, rounded);
+	QOT_CHECK(rank, room->address != NULL);
+	memset(room->address, 0, rounded);
+	return 0;
+}
+
+void qoc_room_free(struct qoc_room *room)
+{
+	if (room->mem != NULL)
+		qo_mem_release(room->mem);
+	else
+		free(room->address);
+	room->address = NULL;
 }
 
 int64_t qoc_now(void)

@@ -15,6 +15,8 @@
 struct qoc_env {
 	const char *settings[QOC_SETTINGS_MAX + 1]; /* ends with NULL */
 	uint32_t inlined;			    /* 1: the agent is inline */
+	uint32_t far;	   /* 1: the agent is another process */
+	uint32_t alloc;	   /* 1: buffers come from qo_mem_alloc() */
 	uint32_t faulty;   /* 1: the provider injects faults */
 	uint64_t *shared;  /* QOC_SHARED_WORDS, zero at first, of all ranks */
 	const void *param; /* of the case */
@@ -43,6 +45,7 @@ extern const struct qoc_case qoc_progress_cases[];
 extern const struct qoc_case qoc_death_cases[];
 extern const struct qoc_case qoc_limit_cases[];
 extern const struct qoc_case qoc_size_cases[];
+extern const struct qoc_case qoc_far_cases[];
 
 static inline const struct qoc_env *qoc_env(const struct qot_rank *rank)
 {
@@ -54,6 +57,21 @@ int qoc_join(struct qot_rank *rank, const char *const *extra,
 	     qo_context_t *context_out, qo_team_t *team_out);
 /* Ends both; returns 0, or prints and returns 1. */
 int qoc_leave(struct qot_rank *rank, qo_context_t context, qo_team_t team);
+
+/* What the file sets a variable to, or NULL. */
+const char *qoc_setting(const struct qot_rank *rank, const char *name);
+
+/* Memory for buffers: from qo_mem_alloc() if the file says so. */
+struct qoc_room {
+	void *address; /* zeroed, aligned to 64 */
+	qo_mem_t mem;  /* NULL: it is from the heap */
+};
+
+/* bytes > 0.  Returns 0, or prints and returns 1; then freed by the caller. */
+int qoc_room_take(struct qot_rank *rank, qo_context_t context, size_t bytes,
+		  struct qoc_room *room);
+/* After the operations on it, before the context ends. */
+void qoc_room_free(struct qoc_room *room);
 
 /* Times of CLOCK_MONOTONIC, ns. */
 int64_t qoc_now(void);

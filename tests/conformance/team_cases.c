@@ -25,6 +25,13 @@ static int sum_is(struct qot_rank *rank, qo_team_t team, uint64_t value,
 	return 0;
 }
 
+static int32_t agent_kind(const struct qot_rank *rank)
+{
+	if (qoc_env(rank)->inlined)
+		return QO_AGENT_INLINE;
+	return qoc_env(rank)->far ? QO_AGENT_PROCESS : QO_AGENT_THREAD;
+}
+
 static int query(struct qot_rank *rank)
 {
 	struct qo_team_info info = QO_TEAM_INFO_INIT;
@@ -38,9 +45,7 @@ static int query(struct qot_rank *rank)
 	QOT_CHECK(rank, info.rank == rank->rank && info.count == rank->count);
 	QOT_CHECK(rank, info.ranks_here == rank->count && info.id != 0);
 	QOT_CHECK(rank, qo_agent_query(context, &agent) == 0);
-	QOT_CHECK(rank,
-		  agent.kind == (qoc_env(rank)->inlined ? QO_AGENT_INLINE
-							: QO_AGENT_THREAD));
+	QOT_CHECK(rank, agent.kind == agent_kind(rank));
 	QOT_CHECK(rank, agent.async_progress == !qoc_env(rank)->inlined);
 	QOT_CHECK(rank, agent.request_slots_used == 0);
 	QOT_CHECK(rank, agent.reason[0] != '\0');

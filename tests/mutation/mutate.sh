@@ -23,6 +23,7 @@ build() { # KIND PROGRAM LABEL
 	$clang -std=gnu11 $flags -I"$srcdir" -I"$srcdir/include" \
 		-o "$work/$2" "$srcdir/tests/stress/$2.c" \
 		"$srcdir"/libqoffload/shm/*.c \
+		"$srcdir/libqoffload/attach/segment.c" \
 		"$srcdir/libqoffload/base/clock.c" \
 		"$srcdir/libqoffload/base/error.c" \
 		"$srcdir/libqoffload/base/log.c" -lpthread

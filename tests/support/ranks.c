@@ -3,6 +3,7 @@
 #include "tests/support/ranks.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -148,6 +149,21 @@ static struct qot_gather *gather_open(void)
 		exit(99);
 	}
 	return memory;
+}
+
+struct qot_gather *qot_gather_map(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	void *memory = MAP_FAILED;
+
+	if (fd >= 0 && ftruncate(fd, sizeof(struct qot_gather)) == 0)
+		memory = mmap(NULL, sizeof(struct qot_gather),
+			      PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		perror(path);
+	if (fd >= 0)
+		close(fd);
+	return memory == MAP_FAILED ? NULL : memory;
 }
 
 static char hang_text[160];

@@ -38,6 +38,12 @@ void qot_limit(uint32_t seconds, const char *what);
 #define QOT_EXIT_HANG 98
 #define QOT_LIMIT_S 60
 
+/*
+ * For ranks that are started one by one: their out-of-band memory is a file,
+ * which the first one makes.  NULL when it can't be (told).
+ */
+struct qot_gather *qot_gather_map(const char *path);
+
 /* The out-of-band allgather of a rank, for qo_team_create(). */
 struct qo_oob qot_oob(struct qot_rank *rank);
 

@@ -6,8 +6,11 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "libqoffload/base/config.h"
 #include "libqoffload/base/config_value.h"
@@ -74,6 +77,13 @@ static void defaults_are_those_of_the_tables(void **state)
 	assert_int_equal(config.agent_idle, QOI_CONFIG_IDLE_ADAPTIVE);
 	assert_int_equal(config.agent_spin_ns, 20000);
 	assert_int_equal(config.agent_yield_ns, 50000);
+	assert_string_equal(config.agent_socket, "auto");
+	assert_string_equal(config.agent_program, "auto");
+	assert_string_equal(config.agent_job, "auto");
+	assert_int_equal(config.agent_timeout, 10000000000);
+	assert_int_equal(config.agent_lanes, 4);
+	assert_int_equal(config.agent_memory, QOI_CONFIG_MEMORY_AUTO);
+	assert_int_equal(config.agent_direct, QOI_CONFIG_SWITCH_AUTO);
 	assert_int_equal(config.wait_spin_ns, 50000);
 	assert_int_equal(config.wait_yield_ns, 200000);
 	assert_string_equal(config.provider, "self,shm");
@@ -171,7 +181,8 @@ static void a_bad_value_names_the_variable_the_value_and_the_form(void **state)
 {
 	(void)state;
 	expect_refusal("QO_AGENT=fast",
-		       "QO_AGENT=fast: want one of auto, inline, thread");
+		       "QO_AGENT=fast: want one of auto, inline, thread, "
+		       "process");
 	expect_refusal("QO_FAULT_DROP=101",
 		       "QO_FAULT_DROP=101: want a whole number, 0 to 100");
 	expect_refusal("QO_SHM_CHUNK_BYTES=32q",
@@ -313,6 +324,78 @@ a_table_line_shows_variable_default_form_unit_and_meaning(void **state)
 				     "are lost |\n"));
 }
 
+static void expect_job(const char *setting, const char *job)
+{
+	char text[QOI_CONFIG_JOB_BYTES];
+	struct qoi_config config;
+
+	assert_int_equal(init_with(&config, setting), 0);
+	qoi_config_job(&config, text);
+	assert_string_equal(text, job);
+	qoi_config_fini(&config);
+}
+
+static void the_jobs_name_is_the_launchers_unless_one_is_set(void **state)
+{
+	(void)state;
+	unsetenv("PMIX_NAMESPACE");
+	unsetenv("PMI_JOBID");
+	unsetenv("SLURM_JOB_ID");
+	unsetenv("SLURM_STEP_ID");
+	expect_job(NULL, "0");
+	setenv("SLURM_STEP_ID", "2", 1);
+	expect_job(NULL, "0");
+	setenv("SLURM_JOB_ID", "77", 1);
+	expect_job(NULL, "77.2");
+	unsetenv("SLURM_STEP_ID");
+	expect_job(NULL, "77");
+	setenv("PMI_JOBID", "pmi", 1);
+	setenv("PMIX_NAMESPACE", "", 1);
+	expect_job(NULL, "pmi");
+	setenv("PMIX_NAMESPACE", "pmix", 1);
+	expect_job(NULL, "pmix");
+	expect_job("QO_AGENT_JOB=mine", "mine");
+}
+
+static void the_daemons_program_is_the_one_set_or_found_in_path(void **state)
+{
+	char path[QOI_CONFIG_PATH_BYTES];
+	char folder[] = "/tmp/qo-config-XXXXXX";
+	char program[64], search[128];
+	struct qoi_config config;
+	FILE *file;
+
+	(void)state;
+	assert_int_equal(init_with(&config, "QO_AGENT_PROGRAM=/nowhere/x"), 0);
+	assert_int_equal(qoi_config_program(&config, path), -ENOENT);
+	assert_string_equal(qo_error_detail(),
+			    "QO_AGENT_PROGRAM=/nowhere/x is no program that "
+			    "can be started");
+	qoi_config_fini(&config);
+	assert_int_equal(init_with(&config, "QO_AGENT_PROGRAM=/bin/sh"), 0);
+	assert_int_equal(qoi_config_program(&config, path), 0);
+	assert_string_equal(path, "/bin/sh");
+	qoi_config_fini(&config);
+
+	if (access(QOI_BINDIR "/qo_agentd", X_OK) == 0)
+		return; /* One that is installed goes before PATH. */
+	assert_non_null(mkdtemp(folder));
+	snprintf(program, sizeof(program), "%s/qo_agentd", folder);
+	snprintf(search, sizeof(search), "/nowhere::%s", folder);
+	setenv("PATH", search, 1);
+	assert_int_equal(init_with(&config, NULL), 0);
+	assert_int_equal(qoi_config_program(&config, path), -ENOENT);
+	file = fopen(program, "w");
+	assert_non_null(file);
+	fclose(file);
+	assert_int_equal(chmod(program, 0700), 0);
+	assert_int_equal(qoi_config_program(&config, path), 0);
+	assert_string_equal(path, program);
+	qoi_config_fini(&config);
+	unlink(program);
+	rmdir(folder);
+}
+
 /* Runs first: the warning is given once in the life of a process. */
 static void unknown_variables_warn_once_and_name_the_closest(void **state)
 {
@@ -357,6 +440,8 @@ int main(void)
 		TEST(a_setting_that_is_unknown_is_refused),
 		TEST(numbers_are_taken_with_their_suffixes_and_nothing_else),
 		TEST(cpu_lists_are_checked_by_their_form),
+		TEST(the_jobs_name_is_the_launchers_unless_one_is_set),
+		TEST(the_daemons_program_is_the_one_set_or_found_in_path),
 		TEST(the_log_level_is_set),
 		TEST(a_table_line_shows_variable_default_form_unit_and_meaning),
 	};

@@ -13,7 +13,7 @@ import golden
 import qo_contract as contract
 
 PACKAGE = golden.TOP / "spec" / "qo_contract_pkg.sv"
-SV_RESERVED = {"sequence"}
+SV_RESERVED = {"sequence", "type"}
 
 
 def literal(value, bits):

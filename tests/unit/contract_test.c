@@ -27,6 +27,7 @@ struct place {
 	{ LAYOUT_NAME, #field, offsetof(struct LAYOUT, field), (bits) / 8,     \
 	  elements },
 
+/* clang-format off */
 static const struct place places[] = {
 #define LAYOUT qoi_layout_command_slot
 #define LAYOUT_NAME "command_slot"
@@ -35,28 +36,101 @@ static const struct place places[] = {
 #undef LAYOUT_NAME
 #define LAYOUT qoi_layout_queue_header
 #define LAYOUT_NAME "queue_header"
-		QOI_LAYOUT_QUEUE_HEADER_FIELDS(PLACE)
+	QOI_LAYOUT_QUEUE_HEADER_FIELDS(PLACE)
 #undef LAYOUT
 #undef LAYOUT_NAME
 #define LAYOUT qoi_layout_edge_slot
 #define LAYOUT_NAME "edge_slot"
-			QOI_LAYOUT_EDGE_SLOT_FIELDS(PLACE)
+	QOI_LAYOUT_EDGE_SLOT_FIELDS(PLACE)
 #undef LAYOUT
 #undef LAYOUT_NAME
 #define LAYOUT qoi_layout_bell
 #define LAYOUT_NAME "bell"
-				QOI_LAYOUT_BELL_FIELDS(PLACE)
+	QOI_LAYOUT_BELL_FIELDS(PLACE)
 #undef LAYOUT
 #undef LAYOUT_NAME
 #define LAYOUT qoi_layout_hello
 #define LAYOUT_NAME "hello"
-					QOI_LAYOUT_HELLO_FIELDS(PLACE)
+	QOI_LAYOUT_HELLO_FIELDS(PLACE)
 #undef LAYOUT
 #undef LAYOUT_NAME
 #define LAYOUT qoi_layout_counters
 #define LAYOUT_NAME "counters"
-						QOI_LAYOUT_COUNTERS_FIELDS(PLACE)
+	QOI_LAYOUT_COUNTERS_FIELDS(PLACE)
+#undef LAYOUT
+#undef LAYOUT_NAME
+#define LAYOUT qoi_layout_attach_header
+#define LAYOUT_NAME "attach_header"
+	QOI_LAYOUT_ATTACH_HEADER_FIELDS(PLACE)
+#undef LAYOUT
+#undef LAYOUT_NAME
+#define LAYOUT qoi_layout_attach_offer
+#define LAYOUT_NAME "attach_offer"
+	QOI_LAYOUT_ATTACH_OFFER_FIELDS(PLACE)
+#undef LAYOUT
+#undef LAYOUT_NAME
+#define LAYOUT qoi_layout_attach_welcome
+#define LAYOUT_NAME "attach_welcome"
+	QOI_LAYOUT_ATTACH_WELCOME_FIELDS(PLACE)
+#undef LAYOUT
+#undef LAYOUT_NAME
+#define LAYOUT qoi_layout_attach_region
+#define LAYOUT_NAME "attach_region"
+	QOI_LAYOUT_ATTACH_REGION_FIELDS(PLACE)
+#undef LAYOUT
+#undef LAYOUT_NAME
+#define LAYOUT qoi_layout_attach_op
+#define LAYOUT_NAME "attach_op"
+	QOI_LAYOUT_ATTACH_OP_FIELDS(PLACE)
+#undef LAYOUT
+#undef LAYOUT_NAME
+#define LAYOUT qoi_layout_attach_op_end
+#define LAYOUT_NAME "attach_op_end"
+	QOI_LAYOUT_ATTACH_OP_END_FIELDS(PLACE)
+#undef LAYOUT
+#undef LAYOUT_NAME
+#define LAYOUT qoi_layout_attach_answer
+#define LAYOUT_NAME "attach_answer"
+	QOI_LAYOUT_ATTACH_ANSWER_FIELDS(PLACE)
+#undef LAYOUT
+#undef LAYOUT_NAME
+#define LAYOUT qoi_layout_attach_status_ask
+#define LAYOUT_NAME "attach_status_ask"
+	QOI_LAYOUT_ATTACH_STATUS_ASK_FIELDS(PLACE)
+#undef LAYOUT
+#undef LAYOUT_NAME
+#define LAYOUT qoi_layout_attach_status_total
+#define LAYOUT_NAME "attach_status_total"
+	QOI_LAYOUT_ATTACH_STATUS_TOTAL_FIELDS(PLACE)
+#undef LAYOUT
+#undef LAYOUT_NAME
+#define LAYOUT qoi_layout_attach_status_client
+#define LAYOUT_NAME "attach_status_client"
+	QOI_LAYOUT_ATTACH_STATUS_CLIENT_FIELDS(PLACE)
+#undef LAYOUT
+#undef LAYOUT_NAME
+#define LAYOUT qoi_layout_attach_status_error
+#define LAYOUT_NAME "attach_status_error"
+	QOI_LAYOUT_ATTACH_STATUS_ERROR_FIELDS(PLACE)
+#undef LAYOUT
+#undef LAYOUT_NAME
+#define LAYOUT qoi_layout_schedule_step
+#define LAYOUT_NAME "schedule_step"
+	QOI_LAYOUT_SCHEDULE_STEP_FIELDS(PLACE)
+#undef LAYOUT
+#undef LAYOUT_NAME
+#define LAYOUT qoi_layout_attach_page
+#define LAYOUT_NAME "attach_page"
+	QOI_LAYOUT_ATTACH_PAGE_FIELDS(PLACE)
+#undef LAYOUT
+#undef LAYOUT_NAME
+#define LAYOUT qoi_layout_completion_slot
+#define LAYOUT_NAME "completion_slot"
+	QOI_LAYOUT_COMPLETION_SLOT_FIELDS(PLACE)
+#undef LAYOUT
+#undef LAYOUT_NAME
 };
+/* clang-format on */
 
 /* A vector while it is read: from its fields, and from its bytes. */
 struct vector {
@@ -241,7 +315,7 @@ static void structures_lie_in_memory_as_the_vectors_say(void **state)
 	}
 	count += check_vector(&vector);
 	fclose(file);
-	assert_int_equal(count, 10);
+	assert_int_equal(count, 24);
 }
 
 static int check_message(const struct message *want)

@@ -44,6 +44,18 @@ static void a_failure_returns_its_code_and_keeps_and_logs_its_text(void **state)
 	assert_string_equal(capture.text, "qo: error edge 7 is odd\n");
 }
 
+static void a_quiet_thread_keeps_its_failures_to_itself(void **state)
+{
+	(void)state;
+	capture_start(&capture);
+	qoi_error_set_quiet(1);
+	assert_int_equal(qoi_fail(-EINVAL, "edge %d is odd", 8), -EINVAL);
+	qoi_error_set_quiet(0);
+	capture_stop(&capture);
+	assert_string_equal(qo_error_detail(), "edge 8 is odd");
+	assert_string_equal(capture.text, "");
+}
+
 static void a_failure_keeps_errno_and_can_print_it(void **state)
 {
 	(void)state;
@@ -112,6 +124,7 @@ int main(void)
 			an_unknown_or_positive_code_is_said_to_be_unknown),
 		cmocka_unit_test(
 			a_failure_returns_its_code_and_keeps_and_logs_its_text),
+		cmocka_unit_test(a_quiet_thread_keeps_its_failures_to_itself),
 		cmocka_unit_test(a_failure_keeps_errno_and_can_print_it),
 		cmocka_unit_test(a_detail_may_be_built_from_the_one_before),
 		cmocka_unit_test(a_detail_that_is_too_long_is_cut),

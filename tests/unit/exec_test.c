@@ -213,7 +213,8 @@ static void a_notice_that_lies_is_refused(void **state)
 	const struct qoi_coll coll = { .kind = QOI_ALLTOALL,
 				       .type = QO_UINT8,
 				       .elements = 4 };
-	const struct qoi_get_notice notice = { 4096, 1 << 20 };
+	const struct qoi_get_notice notice = { .address = 4096,
+					       .bytes = 1 << 20 };
 	struct qoi_budget budget = { .bytes = 1000 };
 	struct two two;
 	void *payload = NULL;

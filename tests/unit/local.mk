@@ -72,7 +72,13 @@ tests_unit_coll_bcast_test_LDADD = $(coll_sim_libs)
 # qo_info, and docs/config.md which is its output.
 if HAVE_JANSSON
 TESTS += tests/unit/qo_info_test.sh
+unit_tests += tests/unit/info_status_test
 endif
+tests_unit_info_status_test_SOURCES = tests/unit/info_status_test.c \
+	libqoffload/tools/info_status.c libqoffload/tools/info_status.h \
+	libqoffload/tools/info_watch.c libqoffload/tools/info_watch.h
+tests_unit_info_status_test_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_info_status_test_LDADD = $(QO_TEST_LIBS) $(JANSSON_LIBS)
 EXTRA_DIST += tests/unit/qo_info_test.sh
 
 unit_tests += tests/unit/atomic_test
@@ -183,3 +189,74 @@ tests_unit_mesh_test_LDADD = $(QO_TEST_LIBS)
 # With the provider self.
 tests_unit_agent_test_SOURCES = tests/unit/agent_test.c
 tests_unit_agent_test_LDADD = $(QO_TEST_LIBS)
+
+unit_tests += tests/unit/daemon_half_test
+tests_unit_daemon_half_test_SOURCES = tests/unit/daemon_half_test.c \
+	tests/unit/daemon_ranks.c tests/unit/daemon_ranks.h
+tests_unit_daemon_half_test_LDADD = $(QO_TEST_LIBS)
+
+unit_tests += tests/unit/daemon_ask_test
+tests_unit_daemon_ask_test_SOURCES = tests/unit/daemon_ask_test.c \
+	tests/unit/daemon_ranks.c tests/unit/daemon_ranks.h
+tests_unit_daemon_ask_test_LDADD = $(QO_TEST_LIBS)
+
+unit_tests += tests/unit/reach_test
+tests_unit_reach_test_SOURCES = tests/unit/reach_test.c
+tests_unit_reach_test_LDADD = $(QO_TEST_LIBS)
+
+# What a client and the daemon share.
+unit_tests += tests/unit/attach_address_test tests/unit/attach_message_test \
+	tests/unit/attach_segment_test tests/unit/fail_point_test
+tests_unit_attach_address_test_SOURCES = tests/unit/attach_address_test.c
+tests_unit_attach_address_test_LDADD = $(QO_TEST_LIBS)
+tests_unit_attach_message_test_SOURCES = tests/unit/attach_message_test.c
+tests_unit_attach_message_test_LDADD = $(QO_TEST_LIBS)
+tests_unit_attach_segment_test_SOURCES = tests/unit/attach_segment_test.c
+tests_unit_attach_segment_test_LDADD = $(QO_TEST_LIBS)
+tests_unit_fail_point_test_SOURCES = tests/unit/fail_point_test.c
+tests_unit_fail_point_test_LDADD = $(QO_TEST_LIBS)
+
+# The daemon's sessions, by a client that says what a test wants.
+daemon_fixture_sources = tests/unit/daemon_fixture.c \
+	tests/unit/daemon_fixture.h tests/support/raw_client.c \
+	tests/support/raw_client.h
+unit_tests += tests/unit/daemon_attach_test
+tests_unit_daemon_attach_test_SOURCES = tests/unit/daemon_attach_test.c \
+	$(daemon_fixture_sources)
+tests_unit_daemon_attach_test_LDADD = $(QO_TEST_LIBS)
+unit_tests += tests/unit/daemon_session_test
+tests_unit_daemon_session_test_SOURCES = tests/unit/daemon_session_test.c \
+	$(daemon_fixture_sources)
+tests_unit_daemon_session_test_LDADD = $(QO_TEST_LIBS)
+unit_tests += tests/unit/daemon_status_test tests/unit/daemon_loop_test
+tests_unit_daemon_status_test_SOURCES = tests/unit/daemon_status_test.c \
+	$(daemon_fixture_sources)
+tests_unit_daemon_status_test_LDADD = $(QO_TEST_LIBS)
+tests_unit_daemon_loop_test_SOURCES = tests/unit/daemon_loop_test.c \
+	$(daemon_fixture_sources)
+tests_unit_daemon_loop_test_LDADD = $(QO_TEST_LIBS)
+
+# The client's side of a daemon, against one that does what a test wants.
+fake_agent_sources = tests/unit/fake_agent.c tests/unit/fake_agent.h \
+	tests/unit/capture.h
+unit_tests += tests/unit/link_test
+tests_unit_link_test_SOURCES = tests/unit/link_test.c $(fake_agent_sources)
+tests_unit_link_test_LDADD = $(QO_TEST_LIBS)
+unit_tests += tests/unit/launch_test tests/unit/direct_test
+tests_unit_launch_test_SOURCES = tests/unit/launch_test.c tests/unit/capture.h
+tests_unit_launch_test_LDADD = $(QO_TEST_LIBS)
+tests_unit_direct_test_SOURCES = tests/unit/direct_test.c
+tests_unit_direct_test_LDADD = $(QO_TEST_LIBS)
+far_fixture_sources = tests/unit/far_fixture.c tests/unit/far_fixture.h \
+	$(fake_agent_sources)
+unit_tests += tests/unit/far_op_test tests/unit/far_memory_test
+tests_unit_far_op_test_SOURCES = tests/unit/far_op_test.c \
+	$(far_fixture_sources)
+tests_unit_far_op_test_LDADD = $(QO_TEST_LIBS)
+tests_unit_far_memory_test_SOURCES = tests/unit/far_memory_test.c \
+	$(far_fixture_sources)
+tests_unit_far_memory_test_LDADD = $(QO_TEST_LIBS)
+unit_tests += tests/unit/far_stage_test
+tests_unit_far_stage_test_SOURCES = tests/unit/far_stage_test.c \
+	$(fake_agent_sources)
+tests_unit_far_stage_test_LDADD = $(QO_TEST_LIBS)

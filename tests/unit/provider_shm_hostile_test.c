@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "libqoffload/base/clock.h"
@@ -121,13 +122,13 @@ static struct qoi_layout_hello good_hello(void)
 static void send_hello(int fd, struct qoi_layout_hello hello, int page,
 		       int event)
 {
-	struct qo_shm_packet packet;
+	struct qoi_packet packet;
 
-	qo_shm_packet_init(&packet, &hello, sizeof(hello));
+	qoi_packet_init(&packet, &hello, sizeof(hello));
 	packet.fds[0] = page;
 	packet.fds[1] = event;
 	packet.fd_count = page < 0 ? 0 : 2;
-	assert_int_equal(qo_shm_socket_send(fd, &packet), 0);
+	assert_int_equal(qoi_packet_send(fd, &packet), 0);
 	if (page >= 0)
 		close(page);
 	if (event >= 0)
@@ -280,7 +281,7 @@ static void *fake_peer(void *arg)
 {
 	struct fake *fake = arg;
 	struct pollfd watched = { .fd = fake->listen_fd, .events = POLLIN };
-	struct qo_shm_packet packet;
+	struct qoi_packet packet;
 	struct qoi_layout_hello theirs;
 	size_t bytes;
 
@@ -288,9 +289,9 @@ static void *fake_peer(void *arg)
 	fake->fd = accept4(fake->listen_fd, NULL, NULL, SOCK_NONBLOCK);
 	watched.fd = fake->fd;
 	poll(&watched, 1, 5000);
-	qo_shm_packet_init(&packet, &theirs, sizeof(theirs));
-	if (qo_shm_socket_recv(fake->fd, &packet, &bytes) == 0)
-		qo_shm_packet_close(&packet);
+	qoi_packet_init(&packet, &theirs, sizeof(theirs));
+	if (qoi_packet_recv(fake->fd, &packet, &bytes) == 0)
+		qoi_packet_close(&packet);
 	if (fake->says_hello)
 		send(fake->fd, &fake->hello, sizeof(fake->hello), MSG_NOSIGNAL);
 	if (!fake->stays) {
@@ -432,7 +433,7 @@ static void a_false_window_is_refused_alone(void **state)
 	struct qo_control_tag tag = { 0, 0, 0 };
 	const struct qo_provider_ops *ops = target->provider->ops;
 	struct qo_remote *remote = NULL;
-	struct qo_shm_packet packet;
+	struct qoi_packet packet;
 	struct pair pair;
 	size_t bytes;
 	int fd;
@@ -440,17 +441,17 @@ static void a_false_window_is_refused_alone(void **state)
 	(void)state;
 	assert_int_equal(pair_open(&pair, "shm", NULL, 64), 0);
 	fd = ((struct qo_shm_conn *)pair.conn[0])->fd;
-	qo_shm_packet_init(&packet, &header, sizeof(header));
+	qoi_packet_init(&packet, &header, sizeof(header));
 	packet.fd_count = 1;
 	packet.fds[0] = page_fd(0);
-	assert_int_equal(qo_shm_socket_send(fd, &packet), 0);
+	assert_int_equal(qoi_packet_send(fd, &packet), 0);
 	assert_int_equal(ops->control_recv(pair.conn[1], &tag, NULL, 0, &bytes,
 					   &remote, in_ms(1000)),
 			 -EPERM);
 	close(packet.fds[0]);
 	packet.fds[0] = page_fd(SEALS);
 	header.window_bytes = 1u << 30;
-	assert_int_equal(qo_shm_socket_send(fd, &packet), 0);
+	assert_int_equal(qoi_packet_send(fd, &packet), 0);
 	assert_int_equal(ops->control_recv(pair.conn[1], &tag, NULL, 0, &bytes,
 					   &remote, in_ms(1000)),
 			 -EBADMSG);

@@ -5,14 +5,39 @@
 set -u
 
 info=${QO_INFO:-$top_builddir/libqoffload/tools/qo_info}
+agentd=${QO_AGENTD:-$top_builddir/libqoffload/tools/qo_agentd}
 work=$(mktemp -d) || exit 99
-trap 'rm -rf "$work"' EXIT
+trap 'end_daemon; rm -rf "$work"' EXIT
 failed=0
+daemon=
+
+# start_daemon OPTION..: one at $socket; waits until it listens.
+socket=$work/agentd
+start_daemon() {
+	mkfifo "$work/said" 2>/dev/null
+	"$agentd" --socket="$socket" "$@" >"$work/said" &
+	daemon=$!
+	read -r line <"$work/said"
+	[ "$line" = "qo_agentd: listening at $socket" ]
+}
+
+end_daemon() {
+	[ -z "$daemon" ] && return
+	kill -CONT "$daemon" 2>/dev/null
+	kill -TERM "$daemon" 2>/dev/null
+	wait "$daemon"
+	set -- $?
+	daemon=
+	return "$1"
+}
 
 # The variables of whoever runs this must not change the answers.
 for name in $(env | sed -n 's/^\(QO_[A-Z_]*\)=.*/\1/p'); do
 	unset "$name"
 done
+# Nor may a daemon that happens to run.
+QO_AGENT_SOCKET=$socket
+export QO_AGENT_SOCKET
 
 check() {
 	if [ "$2" -eq 0 ]; then
@@ -104,6 +129,75 @@ if "$PYTHON" -c 'import json' 2>/dev/null; then
 	END
 	check "--json is JSON and has all sections" $?
 fi
+
+"$info" --check >"$work/out" 2>"$work/err"
+[ $? -eq 1 ] && [ "$(wc -l <"$work/err")" -eq 1 ] &&
+	grep -q "no daemon listens at $socket" "$work/err"
+check "--check tells in one line when no daemon is there" $?
+
+"$info" -s >"$work/out" 2>"$work/err"
+[ $? -eq 1 ] && [ ! -s "$work/out" ]
+check "-s without a daemon is a failure" $?
+
+start_daemon --idle=block
+check "a daemon says where it listens" $?
+
+"$info" --check >"$work/out" 2>"$work/err" && [ ! -s "$work/err" ]
+check "--check is content with a fresh daemon" $?
+grep -q "^qo_agentd at $socket, process $daemon: ok, 0 clients" "$work/out"
+check "--check says which daemon it is" $?
+
+QO_AGENT_SOCKET=$work/none "$info" -s --socket="$socket" >"$work/out"
+expect_line "-s asks the daemon that --socket names" "pid $daemon"
+expect_line "-s shows how it idles" "idle block"
+grep -A 1 "^  clients:" "$work/out" | grep -q "none"
+check "an observer is no client" $?
+expect_line "nor was it ever one" "clients_ever 0"
+expect_line "nor has it posted anything" "posts 0"
+
+"$info" -a >"$work/out"
+expect_line "a context takes the daemon that is there" "kind process"
+expect_line "and says which one it is" "agent_pid $daemon"
+grep -q "^  memory  *qo_mem_alloc map, other " "$work/out"
+check "and how it gets at memory" $?
+
+QO_AGENT=thread "$info" -a >"$work/out"
+expect_line "but not when told otherwise" "kind thread"
+
+"$info" -s >"$work/out"
+expect_line "the client has left" "clients_now 0"
+expect_line "it is remembered" "clients_ever 1"
+expect_line "it was not lost" "clients_lost 0"
+
+kill -STOP "$daemon"
+"$info" --check >"$work/out" 2>"$work/err"
+[ $? -eq 1 ] && grep -q "says nothing for 5 s" "$work/err"
+check "--check gives up on a daemon that is stopped" $?
+kill -CONT "$daemon"
+"$info" --check >/dev/null
+check "--check is content when it goes on" $?
+
+"$agentd" --socket="$socket" >"$work/out" 2>"$work/err"
+[ $? -eq 1 ] && [ ! -s "$work/out" ] &&
+	grep -q "listens there already" "$work/err"
+check "a second daemon is refused" $?
+
+end_daemon
+check "SIGTERM ends a daemon with status 0" $?
+[ ! -e "$socket" ]
+check "its socket is gone" $?
+
+start_daemon && kill -KILL "$daemon" && ! wait "$daemon" 2>/dev/null &&
+	[ -S "$socket" ] && start_daemon && "$info" --check >/dev/null
+check "one that was killed is replaced at the same path" $?
+end_daemon
+
+for option in --no-such --jobs=-1 --jobs=x --drain=1e9 --idle=never --socket= \
+	--cpu=first surplus; do
+	"$agentd" "$option" >"$work/out" 2>"$work/err" </dev/null
+	[ $? -eq 2 ] && [ ! -s "$work/out" ] && [ -s "$work/err" ]
+	check "qo_agentd $option ends with status 2" $?
+done
 
 "$info" -v >/dev/full 2>/dev/null
 [ $? -eq 1 ]

@@ -116,6 +116,42 @@ static void a_foreign_descriptor_is_refused_and_stays_open(void **state)
 	assert_true(out.base == NULL && out.bytes == 7 && out.fd == 7);
 }
 
+static void huge_pages_are_refused(void **state)
+{
+	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING |
+					      MFD_HUGETLB);
+
+	(void)state;
+	if (fd < 0)
+		skip();
+	if (ftruncate(fd, 2 << 20) != 0 ||
+	    fcntl(fd, F_ADD_SEALS,
+		  F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+		close(fd);
+		skip();
+	}
+	assert_int_equal(qoi_segment_check(fd, 2 << 20), -EBADMSG);
+	close(fd);
+}
+
+static void a_lazy_side_sees_the_same_bytes(void **state)
+{
+	struct qoi_segment ours, theirs;
+	int fd;
+
+	(void)state;
+	assert_int_equal(qoi_segment_create("test", 8192, &ours), 0);
+	assert_int_equal(qoi_segment_check(ours.fd, 8192), 0);
+	fd = fcntl(ours.fd, F_DUPFD_CLOEXEC, 0);
+	assert_int_equal(qoi_segment_attach_lazily(fd, 4096, &theirs),
+			 -EBADMSG);
+	assert_int_equal(qoi_segment_attach_lazily(fd, 8192, &theirs), 0);
+	ours.base[8191] = 42;
+	assert_int_equal(theirs.base[8191], 42);
+	qoi_segment_detach(&ours);
+	qoi_segment_detach(&theirs);
+}
+
 /* H3: no bus error, but what is needed, what there is, and the way out. */
 static void more_than_the_memory_is_a_clear_error(void **state)
 {
@@ -206,6 +242,8 @@ int main(void)
 		cmocka_unit_test(nobody_can_cut_it_off_under_a_reader),
 		cmocka_unit_test(both_sides_see_the_same_bytes),
 		cmocka_unit_test(a_foreign_descriptor_is_refused_and_stays_open),
+		cmocka_unit_test(huge_pages_are_refused),
+		cmocka_unit_test(a_lazy_side_sees_the_same_bytes),
 		cmocka_unit_test(more_than_the_memory_is_a_clear_error),
 		cmocka_unit_test(a_file_size_limit_is_an_error_and_no_signal),
 		cmocka_unit_test(no_descriptor_left_is_an_error),

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "libqoffload/shm/packet.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "libqoffload/base/error.h"
+
+/* For a few control messages of the largest size; the kernel may cut it. */
+#define SEND_BUFFER_BYTES (1 << 20)
+
+int qoi_packet_socket(int *fd_out)
+{
+	int bytes = SEND_BUFFER_BYTES;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			0);
+
+	if (fd < 0)
+		return -ENOMEM;
+	/* More is better, less still works. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	*fd_out = fd;
+	return 0;
+}
+
+int qoi_packet_peer(int fd, pid_t *pid_out)
+{
+	struct ucred peer = { 0, 0, 0 };
+	socklen_t bytes = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
+		return -EPERM;
+	*pid_out = peer.pid;
+	return peer.uid == geteuid() || peer.uid == 0 ? 0 : -EPERM;
+}
+
+void qoi_packet_init(struct qoi_packet *packet, void *data, size_t bytes)
+{
+	memset(packet, 0, sizeof(*packet));
+	packet->parts[0].iov_base = data;
+	packet->parts[0].iov_len = bytes;
+	for (uint32_t i = 0; i < QOI_PACKET_FDS_MAX; i++)
+		packet->fds[i] = -1;
+}
+
+void qoi_packet_close(struct qoi_packet *packet)
+{
+	for (uint32_t i = 0; i < packet->fd_count; i++)
+		close(packet->fds[i]);
+	packet->fd_count = 0;
+}
+
+int qoi_packet_send(int fd, const struct qoi_packet *packet)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(QOI_PACKET_FDS_MAX * sizeof(int))];
+	} control = { .bytes = { 0 } };
+	struct msghdr message = {
+		.msg_iov = (struct iovec *)packet->parts,
+		.msg_iovlen = 2,
+	};
+	size_t fds_bytes = packet->fd_count * sizeof(int);
+
+	if (packet->fd_count > 0) {
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(fds_bytes);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(fds_bytes);
+		memcpy(CMSG_DATA(&control.header), packet->fds, fds_bytes);
+	}
+	if (sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+		return 0;
+	switch (errno) {
+	case EAGAIN:
+	case EINTR:
+	case ENOBUFS:
+		return -EAGAIN;
+	case EPIPE:
+	case ECONNRESET:
+	case ENOTCONN:
+		return -ECONNRESET;
+	case ETOOMANYREFS:
+		return qoi_fail(-ENOMEM, "too many descriptors on their "
+					 "way; raise the limit of open files "
+					 "(ulimit -n)");
+	default:
+		return qoi_fail(-EIO, "sendmsg: %m");
+	}
+}
+
+static void collect_fds(struct msghdr *message, struct qoi_packet *packet)
+{
+	struct cmsghdr *header = CMSG_FIRSTHDR(message);
+
+	for (; header != NULL; header = CMSG_NXTHDR(message, header)) {
+		size_t count;
+
+		if (header->cmsg_level != SOL_SOCKET ||
+		    header->cmsg_type != SCM_RIGHTS)
+			continue;
+		count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		if (count > QOI_PACKET_FDS_MAX - packet->fd_count)
+			count = QOI_PACKET_FDS_MAX - packet->fd_count;
+		memcpy(packet->fds + packet->fd_count, CMSG_DATA(header),
+		       count * sizeof(int));
+		packet->fd_count += (uint32_t)count;
+	}
+}
+
+int qoi_packet_recv(int fd, struct qoi_packet *packet, size_t *bytes_out)
+{
+	/* Room for exactly the descriptors we take: the kernel drops others. */
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(QOI_PACKET_FDS_MAX * sizeof(int))];
+	} control;
+	struct msghdr message = {
+		.msg_iov = packet->parts,
+		.msg_iovlen = 2,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	int flags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC;
+	ssize_t bytes = recvmsg(fd, &message, flags);
+
+	/*
+	 * A peer that closes with unread messages leaves this error, once,
+	 * before what it sent earlier.
+	 */
+	if (bytes < 0 && errno == ECONNRESET)
+		bytes = recvmsg(fd, &message, flags);
+	packet->fd_count = 0;
+	if (bytes < 0) {
+		if (errno == EAGAIN || errno == EINTR)
+			return -EAGAIN;
+		if (errno == ECONNRESET || errno == ENOTCONN)
+			return -ECONNRESET;
+		return qoi_fail(-EIO, "recvmsg: %m");
+	}
+	collect_fds(&message, packet);
+	/* None of them arrives when this process has no descriptor left. */
+	packet->fds_lost =
+		(message.msg_flags & MSG_CTRUNC) != 0 && packet->fd_count == 0;
+	if ((message.msg_flags & MSG_TRUNC) != 0 ||
+	    ((message.msg_flags & MSG_CTRUNC) != 0 && !packet->fds_lost)) {
+		qoi_packet_close(packet);
+		return -EBADMSG;
+	}
+	/* Nobody here sends empty messages: it is the end. */
+	if (bytes == 0) {
+		qoi_packet_close(packet);
+		return -ECONNRESET;
+	}
+	*bytes_out = (size_t)bytes;
+	return 0;
+}
+
+int qoi_packet_next(int fd, size_t *bytes_out)
+{
+	int flags = MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT;
+	ssize_t bytes = recv(fd, NULL, 0, flags);
+
+	/* As above. */
+	if (bytes < 0 && errno == ECONNRESET)
+		bytes = recv(fd, NULL, 0, flags);
+	if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
+		return -EAGAIN;
+	if (bytes <= 0)
+		return -ECONNRESET;
+	*bytes_out = (size_t)bytes;
+	return 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages with descriptors over a SOCK_SEQPACKET socket between processes of
+ * one node: whole or not at all, never blocking, no SIGPIPE.
+ */
+#ifndef QOI_PACKET_H
+#define QOI_PACKET_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#define QOI_PACKET_FDS_MAX 2
+
+/* A message; receivers own fds, -1 where none came. */
+struct qoi_packet {
+	struct iovec parts[2];
+	int fds[QOI_PACKET_FDS_MAX];
+	uint32_t fd_count;
+	uint32_t fds_lost; /* 1: came with descriptors, no room for them here */
+};
+
+/*
+ * A socket, non-blocking and closed on exec, with room for a few large
+ * messages.  Returns 0 or -ENOMEM, with errno as it is.
+ */
+int qoi_packet_socket(int *fd_out);
+
+/*
+ * Who is at the other end, as the kernel knows it.
+ * Returns 0, or -EPERM: neither this user nor root; pid_out is set.
+ */
+int qoi_packet_peer(int fd, pid_t *pid_out);
+
+/* Returns 0, -EAGAIN, -ECONNRESET, -ENOMEM (too many descriptors), -EIO. */
+int qoi_packet_send(int fd, const struct qoi_packet *packet);
+
+/*
+ * Takes one message whole.
+ * Returns 0, -EAGAIN, -ECONNRESET (hung up), -EBADMSG (larger than the parts,
+ * or with more descriptors; what came was closed), -EIO.
+ */
+int qoi_packet_recv(int fd, struct qoi_packet *packet, size_t *bytes_out);
+
+/* Size of the next message, without taking it: 0, -EAGAIN, -ECONNRESET. */
+int qoi_packet_next(int fd, size_t *bytes_out);
+
+void qoi_packet_init(struct qoi_packet *packet, void *data, size_t bytes);
+void qoi_packet_close(struct qoi_packet *packet);
+
+#endif
