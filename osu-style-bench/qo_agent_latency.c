@@ -51,7 +51,8 @@ static void exchange_run(struct program *program)
 		  bench_exchange_run_qo, bench_exchange_check_qo },
 	};
 	bench_measure(&program->ranks[0], program->options,
-		      "mesh exchange 64 B, agents", sides, 2, &measurement);
+		      "mesh exchange 64 B, process agent", sides, 2,
+		      &measurement);
 	bench_exchange_destroy(&daemon);
 	bench_exchange_destroy(&thread);
 	if (program->report == NULL)
@@ -102,7 +103,7 @@ static void alltoall_run(struct program *program, uint64_t bytes,
 	bool targeted = bytes == MIB && program->ranks[0].count == 2 &&
 			bench_mpi_name[0] == 'o';
 
-	snprintf(name, sizeof(name), "alltoall %s, agents", size);
+	snprintf(name, sizeof(name), "alltoall %s", size);
 	if (!bench_options_wants(program->options, name))
 		return;
 	for (size_t i = 0; i < WAYS; i++) {
@@ -118,10 +119,9 @@ static void alltoall_run(struct program *program, uint64_t bytes,
 					     bench_coll_check };
 	}
 	/* MPI moves the same buffers as the thread agent. */
-	sides[WAYS] =
-		(struct bench_side){ "MPI_Ialltoall+MPI_Wait", colls[WAYS - 1],
-				     bench_coll_fill, bench_coll_run_mpi,
-				     bench_coll_check };
+	sides[WAYS] = (struct bench_side){ "MPI_Ialltoall+wait", colls[WAYS - 1],
+					   bench_coll_fill, bench_coll_run_mpi,
+					   bench_coll_check };
 	bench_measure(&program->ranks[0], program->options, name, sides,
 		      WAYS + 1, &measurement);
 	for (size_t i = 0; i < WAYS; i++)

@@ -2,6 +2,7 @@
 #include "libqoffload/client/far_op.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #define PAGE_BYTES UINT64_C(4096)
 /* What a rank copies to itself is worth a waiter's trouble from here on. */
 #define LEND_BYTES UINT64_C(4096)
+#define LEND_PIECE_BYTES (UINT64_C(256) << 10)
 
 _Static_assert(sizeof(struct qoi_step) == QOI_LAYOUT_SCHEDULE_STEP_BYTES,
 	       "a step's size");
@@ -266,6 +268,28 @@ static void far_read(struct qoi_work *work, struct qoi_request *request,
 		op_look((struct qo_op *)work);
 }
 
+/*
+ * Where the cores are fewer than those who want them, the daemon and others
+ * may wait for this one: it is offered between two pieces.
+ */
+static void own_copy(const struct qo_op *op, const struct qoi_step *step)
+{
+	uint8_t *to = op->exec.buffers[step->to] + step->to_offset;
+	const uint8_t *from = op->exec.buffers[step->from] + step->from_offset;
+	uint64_t done = 0;
+
+	while (done < step->bytes) {
+		uint64_t bytes = step->bytes - done;
+
+		if (bytes > LEND_PIECE_BYTES)
+			bytes = LEND_PIECE_BYTES;
+		memcpy(to + done, from + done, bytes);
+		done += bytes;
+		if (done < step->bytes && op->agent->far_crowded != 0)
+			sched_yield();
+	}
+}
+
 /* Copies from the send to the receive buffer, both of which are here. */
 static void far_lend(struct qoi_work *work, struct qoi_request *request)
 {
@@ -279,12 +303,8 @@ static void far_lend(struct qoi_work *work, struct qoi_request *request)
 				    QOI_LOCAL_CLIENT))
 		return;
 	for (uint32_t i = 0; i < schedule->step_count; i++) {
-		const struct qoi_step *step = &schedule->steps[i];
-
-		if (step->kind == QOI_STEP_COPY && step->bytes != 0)
-			memcpy(op->exec.buffers[step->to] + step->to_offset,
-			       op->exec.buffers[step->from] + step->from_offset,
-			       step->bytes);
+		if (schedule->steps[i].kind == QOI_STEP_COPY)
+			own_copy(op, &schedule->steps[i]);
 	}
 	qoi_attach_local_done(op->far->completion, generation);
 }

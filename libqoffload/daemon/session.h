@@ -93,7 +93,8 @@ int qoi_session_create(struct qoi_daemon *daemon, int fd);
  */
 void qoi_session_destroy(struct qoi_session *session, int fate);
 /*
- * Something is at its socket: reads and answers up to `budget` messages.
+ * Something is at its socket: reads and answers up to `budget` messages, or one
+ * that takes longer.
  * Returns 0, or why the session must end (-EPIPE, -ECONNRESET).
  */
 int qoi_session_read(struct qoi_session *session, uint32_t budget);

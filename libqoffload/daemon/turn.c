@@ -131,17 +131,13 @@ static void half_fail(struct qoi_half *half, int error)
 	}
 }
 
-void qoi_half_peer_gone(struct qoi_half *half)
+/* A rank has left: ends what can't end by itself any more. */
+static void half_judge(struct qoi_half *half)
 {
-	int fate;
+	int fate = qoi_exec_orphaned(&half->exec);
 
-	if (!half->pending)
+	if (fate == 0)
 		return;
-	fate = qoi_exec_orphaned(&half->exec);
-	if (fate == 0) {
-		half_wake(half);
-		return;
-	}
 	qoi_exec_give_up(&half->exec, fate);
 	peers_wake(half);
 	half_complete(half, fate, half->exec.error_rank);
@@ -216,18 +212,12 @@ static int advance(struct qoi_half *half, struct qoi_budget *budget)
 	return budget->bytes == 0 ? 0 : qoi_exec_advance(exec, budget);
 }
 
-int qoi_half_move(struct qoi_half *half)
+/* Moves by one piece at the most; 1 when it moved or ended. */
+static int move(struct qoi_half *half, uint64_t share)
 {
-	struct qoi_budget budget = { .bytes = PIECE_BYTES, .in_cycle = 1 };
-	uint64_t share = half->session->daemon->bulk_left;
-	int result;
+	struct qoi_budget budget = { .bytes = share, .in_cycle = 1 };
+	int result = advance(half, &budget);
 
-	if (half->bulk && share == 0)
-		return 0;
-	if (half->bulk && share < budget.bytes)
-		budget.bytes = share;
-	share = budget.bytes;
-	result = advance(half, &budget);
 	moved_count(half, share - budget.bytes);
 	peers_wake(half);
 	QOI_FAIL_POINT("half_moved");
@@ -243,8 +233,26 @@ int qoi_half_move(struct qoi_half *half)
 	if (budget.bytes != 0)
 		qoi_half_rest(half);
 	if (half->group->losses != 0)
-		qoi_half_peer_gone(half);
+		half_judge(half);
 	return budget.steps != 0 || budget.bytes != share;
+}
+
+int qoi_half_move(struct qoi_half *half)
+{
+	uint64_t share = PIECE_BYTES;
+
+	if (half->bulk && half->session->daemon->bulk_left < share)
+		share = half->session->daemon->bulk_left;
+	return share == 0 ? 0 : move(half, share);
+}
+
+void qoi_half_peer_gone(struct qoi_half *half)
+{
+	if (!half->pending)
+		return;
+	/* What had come, or was taken, before the loss counts. */
+	half_wake(half);
+	move(half, PIECE_BYTES);
 }
 
 static void command_bad(struct qoi_session *session, const char *what)

@@ -319,8 +319,8 @@ static const struct {
 	{ 30011, QO_FLOAT },
 };
 
-static int kind_run(struct qot_rank *rank, qo_context_t context,
-		    qo_team_t team, uint32_t kind)
+static int kind_run(struct qot_rank *rank, qo_context_t context, qo_team_t team,
+		    uint32_t kind)
 {
 	uint32_t roots = kind == QOI_BCAST ? rank->count : 1;
 	uint32_t modes = kind == QOI_BCAST ? 1 : 2;

@@ -32,8 +32,8 @@ static const struct qoc_case *const groups[] = {
 };
 
 static void env_fill(struct qoc_env *env, const struct qoc_prov *prov,
-		     const char *agent, struct qoc_server *server, char *setting,
-		     size_t bytes)
+		     const char *agent, struct qoc_server *server,
+		     char *setting, size_t bytes)
 {
 	uint32_t count = 0;
 

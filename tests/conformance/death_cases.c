@@ -98,10 +98,9 @@ static int objects_make(struct qot_rank *rank, struct objects *objects)
 		  qo_allreduce_init(objects->team, QO_IN_PLACE, values, MANY,
 				    QO_UINT64, QO_SUM, &objects->reduce) == 0);
 	QOT_CHECK(rank, qo_barrier_init(objects->team, &objects->barrier) == 0);
-	QOT_CHECK(rank,
-		  qo_allreduce_init(objects->part, QO_IN_PLACE, &values[MANY],
-				    1, QO_UINT64, QO_SUM,
-				    &objects->apart) == 0);
+	QOT_CHECK(rank, qo_allreduce_init(objects->part, QO_IN_PLACE,
+					  &values[MANY], 1, QO_UINT64, QO_SUM,
+					  &objects->apart) == 0);
 	return 0;
 }
 

@@ -76,8 +76,8 @@ static int who_and_how(struct qot_rank *rank)
 	QOC_PASS(qoc_room_take(rank, context,
 			       (COUNT + rank->count) * sizeof(*values), &room));
 	values = room.address;
-	QOT_CHECK(rank, qo_bcast_init(team, values, COUNT, QO_UINT64, 0,
-				      &bcast) == 0);
+	QOT_CHECK(rank,
+		  qo_bcast_init(team, values, COUNT, QO_UINT64, 0, &bcast) == 0);
 	QOT_CHECK(rank, qo_allgather_init(team, QO_IN_PLACE, values + COUNT, 1,
 					  QO_UINT64, &gather) == 0);
 	QOC_PASS(line_is(rank, bcast, far));

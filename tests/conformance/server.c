@@ -18,10 +18,8 @@ static void private_prepare(struct qoc_server *server)
 {
 	char path[600];
 
-	snprintf(server->program, sizeof(server->program),
-		 "QO_AGENT_PROGRAM=%s",
-		 qot_program("libqoffload/tools/qo_agentd", path,
-			     sizeof(path)));
+	snprintf(server->program, sizeof(server->program), "QO_AGENT_PROGRAM=%s",
+		 qot_program("libqoffload/tools/qo_agentd", path, sizeof(path)));
 	snprintf(server->job, sizeof(server->job), "QO_AGENT_JOB=conf.%d",
 		 (int)getpid());
 	/* Nobody listens there, whatever runs on this machine. */
@@ -81,8 +79,7 @@ static int private_close(void)
 			failed = 1;
 		}
 	}
-	fprintf(stderr, "a private daemon is still there after %d ms\n",
-		END_MS);
+	fprintf(stderr, "a private daemon is still there after %d ms\n", END_MS);
 	children_kill();
 	return 1;
 }

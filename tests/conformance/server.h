@@ -7,7 +7,7 @@
 #include "tests/support/daemon.h"
 
 struct qoc_server {
-	uint32_t far; /* the agent is of kind process */
+	uint32_t far;		  /* the agent is of kind process */
 	struct qot_daemon daemon; /* pid 0: ranks start private ones */
 	char program[640];
 	char job[64];

@@ -47,9 +47,9 @@ static int is_lost(struct qot_rank *rank, struct things *things, int error)
 /* What needs no agent is made first: the daemon may die in the next line. */
 static int things_make(struct qot_rank *rank, struct things *things)
 {
-	const struct qo_edge edge = { rank->rank,
-				      (rank->rank + 1) % rank->count, 0, 8, 2,
-				      0 };
+	const struct qo_edge edge = {
+		rank->rank, (rank->rank + 1) % rank->count, 0, 8, 2, 0
+	};
 	struct qo_edge edges[2] = { edge, edge };
 	int error;
 
@@ -60,8 +60,8 @@ static int things_make(struct qot_rank *rank, struct things *things)
 	QOC_PASS(qoc_room_take(rank, things->context, (MANY + 64) * 8,
 			       &things->room));
 	things->values = things->room.address;
-	QOT_CHECK(rank, qo_mesh_create(things->team, edges, 2, &things->mesh) ==
-				0);
+	QOT_CHECK(rank,
+		  qo_mesh_create(things->team, edges, 2, &things->mesh) == 0);
 	QOT_CHECK(rank, qo_allgather_init(things->team, QO_IN_PLACE,
 					  things->values + MANY, 1, QO_UINT64,
 					  &things->direct) == 0);

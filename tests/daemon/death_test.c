@@ -30,7 +30,7 @@ struct plan {
 	const char *way;
 	const char *point; /* NULL: killed from outside, at some moment */
 	uint32_t counts;   /* the first so many times are tried in turn */
-	uint32_t count;    /* this one */
+	uint32_t count;	   /* this one */
 };
 
 struct things {
@@ -70,8 +70,7 @@ static int outcome(struct qot_rank *rank, struct things *things, int error)
 		return 0;
 	things->broken = 1;
 	return blamed(rank, error,
-		      strstr(qo_error_detail(), "rank 1") != NULL ? VICTIM
-								  : 99);
+		      strstr(qo_error_detail(), "rank 1") != NULL ? VICTIM : 99);
 }
 
 static int things_make(struct qot_rank *rank, struct things *things)
@@ -278,8 +277,7 @@ static int beside_attach(struct qot_rank *rank)
 		return lone_deaths(rank);
 	pair.count = 2;
 	QOC_PASS(qoc_join(&pair, staged, &context, &team));
-	QOT_CHECK(rank,
-		  qo_bcast_init(team, &value, 1, QO_UINT64, 0, &op) == 0);
+	QOT_CHECK(rank, qo_bcast_init(team, &value, 1, QO_UINT64, 0, &op) == 0);
 	/* The value tells both when it is over. */
 	do {
 		int64_t since = qoc_now();
@@ -310,13 +308,20 @@ static int in_attach(const void *param)
 #endif
 
 static const struct plan plans[] = {
-	{ "cross", "op_add_sent", 2, 0 },    { "map", "op_added", 2, 0 },
-	{ "stage", "post_claimed", 4, 0 },   { "map", "post_claimed", 3, 0 },
-	{ "stage", "post_published", 4, 0 }, { "cross", "post_published", 5, 0 },
-	{ "map", "post_published", 3, 0 },   { "stage", "read_completed", 4, 0 },
-	{ "cross", "read_completed", 3, 0 }, { "map", "released", 2, 0 },
-	{ "cross", "bye_sent", 1, 0 },	     { "map", NULL, 8, 0 },
-	{ "cross", NULL, 8, 0 },	     { "stage", NULL, 8, 0 },
+	{ "cross", "op_add_sent", 2, 0 },
+	{ "map", "op_added", 2, 0 },
+	{ "stage", "post_claimed", 4, 0 },
+	{ "map", "post_claimed", 3, 0 },
+	{ "stage", "post_published", 4, 0 },
+	{ "cross", "post_published", 5, 0 },
+	{ "map", "post_published", 3, 0 },
+	{ "stage", "read_completed", 4, 0 },
+	{ "cross", "read_completed", 3, 0 },
+	{ "map", "released", 2, 0 },
+	{ "cross", "bye_sent", 1, 0 },
+	{ "map", NULL, 8, 0 },
+	{ "cross", NULL, 8, 0 },
+	{ "stage", NULL, 8, 0 },
 };
 
 static const struct qod_test tests[] = {

@@ -97,8 +97,7 @@ static int left_over_rank(struct qot_rank *rank)
 	qo_op_t op;
 
 	QOC_PASS(qoc_join(rank, brief, &context, &team));
-	QOT_CHECK(rank,
-		  qo_bcast_init(team, &value, 1, QO_UINT64, 0, &op) == 0);
+	QOT_CHECK(rank, qo_bcast_init(team, &value, 1, QO_UINT64, 0, &op) == 0);
 	if (rank->rank == 0)
 		qot_meet(rank);
 	if (rank->rank != 0)
@@ -144,8 +143,7 @@ static int exiting_rank(struct qot_rank *rank)
 	qo_op_t op;
 
 	QOC_PASS(qoc_join(rank, chain, &context, &team));
-	QOT_CHECK(rank,
-		  qo_bcast_init(team, &value, 1, QO_UINT64, 1, &op) == 0);
+	QOT_CHECK(rank, qo_bcast_init(team, &value, 1, QO_UINT64, 1, &op) == 0);
 	if (rank->rank == 1) {
 		/* Nobody hears of a request that was never posted. */
 		qot_meet(rank);
@@ -208,8 +206,8 @@ static int forking_rank(struct qot_rank *rank)
 	QOC_PASS(qoc_join(rank, chain, &context, &team));
 	QOC_PASS(qoc_room_take(rank, context, (MANY + 8) * 8, &room));
 	values = room.address;
-	QOT_CHECK(rank, qo_bcast_init(team, values, MANY, QO_UINT64, 0, &op) ==
-				0);
+	QOT_CHECK(rank,
+		  qo_bcast_init(team, values, MANY, QO_UINT64, 0, &op) == 0);
 	for (uint64_t turn = 1; turn <= turns; turn++) {
 		qo_request_t request;
 
@@ -218,8 +216,7 @@ static int forking_rank(struct qot_rank *rank)
 		QOT_CHECK(rank, qo_post(op, &request) == 0);
 		QOC_PASS(forks_here(rank, op, values + MANY));
 		QOC_PASS(qoc_wait_done(request, qoc_in_ms(10000)));
-		QOT_CHECK(rank, values[MANY - 1] ==
-					qoc_seed(turn, MANY - 1, 7));
+		QOT_CHECK(rank, values[MANY - 1] == qoc_seed(turn, MANY - 1, 7));
 	}
 	QOT_CHECK(rank, qo_op_destroy(op) == 0);
 	qoc_room_free(&room);

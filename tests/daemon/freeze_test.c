@@ -48,8 +48,7 @@ static uint64_t value_of(uint64_t turn, uint64_t from, uint64_t to, uint64_t i)
 	return qoc_seed(turn, from * RANKS + to, i) >> 8;
 }
 
-static void bcast_fill(struct qot_rank *rank, struct piece *piece,
-		       uint64_t turn)
+static void bcast_fill(struct qot_rank *rank, struct piece *piece, uint64_t turn)
 {
 	for (uint64_t i = 0; i < piece->count; i++)
 		piece->recv[i] = rank->rank == piece->root
@@ -61,8 +60,8 @@ static int bcast_right(struct qot_rank *rank, const struct piece *piece,
 		       uint64_t turn)
 {
 	for (uint64_t i = 0; i < piece->count; i++)
-		QOT_CHECK(rank, piece->recv[i] ==
-					value_of(turn, piece->root, 0, i));
+		QOT_CHECK(rank,
+			  piece->recv[i] == value_of(turn, piece->root, 0, i));
 	return 0;
 }
 
@@ -177,8 +176,7 @@ static void moment_pass(uint64_t seed)
  * The victim posts and is stopped somewhere behind that: idle in some turns,
  * in its wait in others.
  */
-static int victim_turn(struct qot_rank *rank, struct piece *piece,
-		       uint64_t turn)
+static int victim_turn(struct qot_rank *rank, struct piece *piece, uint64_t turn)
 {
 	qo_request_t request;
 
@@ -245,10 +243,9 @@ static int frozen_rank(struct qot_rank *rank)
 	if (rank->rank == VICTIM)
 		qod_word_set(rank, VICTIM_PID, (uint64_t)getpid());
 	for (size_t s = 0; s < SIZES; s++) {
-		QOC_PASS(pieces_make(rank, team, pieces, counts[s],
-				     room.address,
-				     (uint64_t *)room.address +
-					     RANKS * COUNT_MAX));
+		QOC_PASS(pieces_make(
+			rank, team, pieces, counts[s], room.address,
+			(uint64_t *)room.address + RANKS * COUNT_MAX));
 		for (uint64_t i = 0; i < turns * PIECES; i++) {
 			struct piece *piece = &pieces[i % PIECES];
 
@@ -308,8 +305,8 @@ static int seams_right(struct qot_rank *rank, qo_request_t request,
 
 static int mesh_turn(struct qot_rank *rank, qo_mesh_t mesh, uint64_t turn)
 {
-	uint64_t data[8] = { turn + rank->rank, 0, 0, 0,
-			     0,			0, 0, turn + rank->rank };
+	uint64_t data[8] = { turn + rank->rank, 0, 0, 0, 0, 0, 0,
+			     turn + rank->rank };
 	struct qo_seam seams[EDGES];
 	qo_request_t request;
 	size_t count = 0;
@@ -381,8 +378,7 @@ static int control_rank(struct qot_rank *rank)
 	qo_op_t op;
 
 	QOC_PASS(qoc_join(rank, chain, &context, &team));
-	QOT_CHECK(rank,
-		  qo_bcast_init(team, &value, 1, QO_UINT64, 0, &op) == 0);
+	QOT_CHECK(rank, qo_bcast_init(team, &value, 1, QO_UINT64, 0, &op) == 0);
 	if (rank->rank == VICTIM)
 		qod_word_set(rank, VICTIM_PID, (uint64_t)getpid());
 	else if (rank->rank == FREEZER)
@@ -424,12 +420,11 @@ static int control(const void *param)
 			"QO_COLL_ALLREDUCE=ring", "QO_COLL_ALLTOALL=pairwise", \
 			"QO_COLL_BARRIER=dissemination", NULL                  \
 	}
-#define SHORT_WAYS                                                             \
-	{                                                                      \
-		"QO_COLL_BCAST=binomial", "QO_COLL_ALLGATHER=doubling",        \
-			"QO_COLL_ALLREDUCE=doubling",                          \
-			"QO_COLL_ALLTOALL=bruck",                              \
-			"QO_COLL_BARRIER=dissemination", NULL                  \
+#define SHORT_WAYS                                                              \
+	{                                                                       \
+		"QO_COLL_BCAST=binomial", "QO_COLL_ALLGATHER=doubling",         \
+			"QO_COLL_ALLREDUCE=doubling", "QO_COLL_ALLTOALL=bruck", \
+			"QO_COLL_BARRIER=dissemination", NULL                   \
 	}
 #define FLAT_WAYS                                                              \
 	{                                                                      \
@@ -437,9 +432,9 @@ static int control(const void *param)
 	}
 
 static const struct plan plans[] = {
-	{ "map", LONG_WAYS, 0 },     { "cross", LONG_WAYS, 0 },
-	{ "stage", LONG_WAYS, 0 },   { "map", SHORT_WAYS, 3 },
-	{ "cross", SHORT_WAYS, 3 },  { "stage", SHORT_WAYS, 3 },
+	{ "map", LONG_WAYS, 0 },    { "cross", LONG_WAYS, 0 },
+	{ "stage", LONG_WAYS, 0 },  { "map", SHORT_WAYS, 3 },
+	{ "cross", SHORT_WAYS, 3 }, { "stage", SHORT_WAYS, 3 },
 	{ "stage", FLAT_WAYS, 0 },
 };
 

@@ -54,15 +54,15 @@ static int generation_rank(struct qot_rank *rank)
 	values[0] = rank->rank == 0 ? number : 0;
 	QOT_CHECK(rank, qo_bcast_init(team, values, BYTES / 8, QO_UINT64, 0,
 				      &ops[0]) == 0);
-	QOT_CHECK(rank, qo_bcast_init(team, &other, 1, QO_UINT64, 1, &ops[1]) ==
-				0);
+	QOT_CHECK(rank,
+		  qo_bcast_init(team, &other, 1, QO_UINT64, 1, &ops[1]) == 0);
 	QOC_PASS(qot_run_op(ops[0]));
 	QOT_CHECK(rank, values[0] == number);
 	/* One rank's part of it is never posted. */
 	if (rank->rank == 0)
 		QOT_CHECK(rank, qo_post(ops[1], &request) == 0);
 	if (number % 4 == 3)
-		return 0; /* exit without a word */
+		_exit(0); /* without a word */
 	if (number % 2 == 1) {
 		kill(getpid(), SIGKILL);
 		pause();
@@ -162,18 +162,15 @@ static pid_t shooter_start(struct qod_stand *stand, uint32_t turn)
 	if (pid != 0)
 		return pid;
 	for (int ms = 0; ms < 5000; ms++) {
-		uint64_t target = stand->env.shared[3];
+		uint64_t pids[5] = { 0, 0, 0, 0, (uint64_t)stand->daemon.pid };
 
-		for (int i = 0; i < 3; i++)
-			target = stand->env.shared[i] == 0 ? 0 : target;
+		for (int i = 0; i < 4; i++)
+			pids[i] = __atomic_load_n(&stand->env.shared[i],
+						  __ATOMIC_ACQUIRE);
 		usleep(1000 + turn * 137 % 1000);
-		if (target == 0)
+		if (pids[0] == 0 || pids[1] == 0 || pids[2] == 0 || pids[3] == 0)
 			continue;
-		if (victim == 4)
-			kill(stand->daemon.pid, SIGKILL);
-		else
-			kill((pid_t)stand->env.shared[victim], SIGKILL);
-		_exit(0);
+		_exit(kill((pid_t)pids[victim], SIGKILL) != 0);
 	}
 	_exit(1);
 }

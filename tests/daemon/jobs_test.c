@@ -26,7 +26,7 @@
 static const char *const staged[] = { "QO_COLL_ALLTOALL=pairwise",
 				      "QO_COLL_BCAST=chain", NULL };
 
-static const char *const names[JOBS] = { "0",  "0",	"",	     "",
+static const char *const names[JOBS] = { "0",	"0",   "",	     "",
 					 "job", "job", "4294967296", "-1/../x" };
 
 static const char *const launchers[3] = { "PMIX_NAMESPACE", "PMI_JOBID",
@@ -57,8 +57,7 @@ static int job_rank(struct qot_rank *rank)
 			uint64_t *want = send;
 
 			qoc_fill(want, QO_UINT64, COUNT,
-				 qoc_seed(job, turn,
-					  from * RANKS + rank->rank));
+				 qoc_seed(job, turn, from * RANKS + rank->rank));
 			QOT_CHECK(rank, memcmp(recv + from * COUNT, want,
 					       COUNT * 8) == 0);
 		}

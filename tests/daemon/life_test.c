@@ -84,8 +84,7 @@ static int op_turn(struct qot_rank *rank, qo_team_t team, uint64_t *values,
 	qo_op_t op;
 
 	values[0] = rank->rank == 0 ? turn : 0;
-	QOT_CHECK(rank,
-		  qo_bcast_init(team, values, 1, QO_UINT64, 0, &op) == 0);
+	QOT_CHECK(rank, qo_bcast_init(team, values, 1, QO_UINT64, 0, &op) == 0);
 	/* Most are never posted. */
 	if (turn % 16 == 0) {
 		QOC_PASS(qot_run_op(op));
@@ -156,10 +155,10 @@ static int worker_run(struct worker *worker)
 	QOC_PASS(qoc_room_take(rank, worker->context, 2 * 700 * 8, &room));
 	values = room.address;
 	for (int i = 0; i < 2; i++)
-		QOT_CHECK(rank, qo_allreduce_init(worker->team, QO_IN_PLACE,
-						  values + i * 700, 700,
-						  QO_UINT64, QO_SUM,
-						  &ops[i]) == 0);
+		QOT_CHECK(rank,
+			  qo_allreduce_init(worker->team, QO_IN_PLACE,
+					    values + i * 700, 700, QO_UINT64,
+					    QO_SUM, &ops[i]) == 0);
 	for (uint64_t turn = 0; turn < THREAD_TURNS; turn++) {
 		qo_request_t requests[2];
 		uint64_t mine = turn * THREADS + worker->number;
@@ -233,8 +232,7 @@ static int busy_rank(struct qot_rank *rank)
 	qo_op_t op;
 
 	QOC_PASS(qoc_join(rank, through, &context, &team));
-	QOT_CHECK(rank,
-		  qo_bcast_init(team, &value, 1, QO_UINT64, 0, &op) == 0);
+	QOT_CHECK(rank, qo_bcast_init(team, &value, 1, QO_UINT64, 0, &op) == 0);
 	for (uint64_t turn = 1; turn <= 50; turn++) {
 		if (rank->rank == 0) {
 			value = turn;

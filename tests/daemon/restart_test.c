@@ -49,8 +49,7 @@ static int client_turn(struct qot_rank *rank, uint64_t turn)
 	qo_team_t team;
 
 	QOC_PASS(qoc_join(rank, chain, &context, &team));
-	QOT_CHECK(rank,
-		  qo_bcast_init(team, &value, 1, QO_UINT64, 0, &op) == 0);
+	QOT_CHECK(rank, qo_bcast_init(team, &value, 1, QO_UINT64, 0, &op) == 0);
 	QOT_CHECK(rank,
 		  qo_bcast_init(team, &never, 1, QO_UINT64, 0, &pending) == 0);
 	QOC_PASS(qot_run_op(op));

@@ -85,8 +85,7 @@ static int late_rank(struct qot_rank *rank)
 	}
 	qot_meet(rank);
 	QOC_PASS(qoc_join(rank, staged, &context, &team));
-	QOT_CHECK(rank,
-		  qo_bcast_init(team, &value, 1, QO_UINT64, 0, &op) == 0);
+	QOT_CHECK(rank, qo_bcast_init(team, &value, 1, QO_UINT64, 0, &op) == 0);
 	QOC_PASS(qot_run_op(op));
 	QOT_CHECK(rank, value == 1);
 	QOT_CHECK(rank, qo_op_destroy(op) == 0);
@@ -124,8 +123,8 @@ static int drained_rank(struct qot_rank *rank)
 	values = room.address;
 	QOT_CHECK(rank, qo_allreduce_init(team, QO_IN_PLACE, values, 50 * MANY,
 					  QO_UINT64, QO_SUM, &before_op) == 0);
-	QOT_CHECK(rank, qo_bcast_init(team, &after, 1, QO_UINT64, 0,
-				      &after_op) == 0);
+	QOT_CHECK(rank,
+		  qo_bcast_init(team, &after, 1, QO_UINT64, 0, &after_op) == 0);
 	values[50 * MANY - 1] = rank->rank + 1;
 	QOT_CHECK(rank, qo_post(before_op, &request) == 0);
 	qot_meet(rank);
@@ -170,8 +169,7 @@ static int hopeless_rank(struct qot_rank *rank)
 	qo_op_t op;
 
 	QOC_PASS(qoc_join(rank, staged, &context, &team));
-	QOT_CHECK(rank,
-		  qo_bcast_init(team, &value, 1, QO_UINT64, 0, &op) == 0);
+	QOT_CHECK(rank, qo_bcast_init(team, &value, 1, QO_UINT64, 0, &op) == 0);
 	if (rank->rank == 1) {
 		QOT_CHECK(rank, qo_post(op, &request) == 0);
 		kill(*daemon, SIGTERM);

@@ -124,8 +124,7 @@ int qod_run(struct qod_stand *stand, uint32_t count, qot_rank_fn fn,
 
 void qod_word_set(const struct qot_rank *rank, uint32_t index, uint64_t value)
 {
-	__atomic_store_n(&qoc_env(rank)->shared[index], value,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&qoc_env(rank)->shared[index], value, __ATOMIC_RELEASE);
 }
 
 uint64_t qod_word(const struct qot_rank *rank, uint32_t index)

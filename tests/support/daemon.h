@@ -21,8 +21,8 @@ struct qot_daemon {
 /* What a process has: compared before and after. */
 struct qot_use {
 	uint32_t fds;
-	uint32_t maps;	/* lines of /proc/PID/maps */
-	uint64_t rss_kib;
+	uint32_t maps;	  /* lines of /proc/PID/maps */
+	uint64_t rss_kib; /* 0 under a sanitizer */
 	uint64_t locked_kib;
 };
 

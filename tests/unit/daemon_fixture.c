@@ -95,6 +95,17 @@ int client_told(struct raw_client *client, uint16_t kind, const void *body,
 	return rc;
 }
 
+int client_region_add(struct raw_client *client, uint32_t number)
+{
+	const struct qoi_layout_attach_region region = {
+		.region = number,
+		.bytes = CLIENT_REGION_BYTES,
+	};
+
+	return client_told(client, QOI_ATTACH_REGION_ADD, &region,
+			   sizeof(region), raw_memory(region.bytes, 1, 1));
+}
+
 void client_leave(struct raw_client *client)
 {
 	assert_int_equal(client_told(client, QOI_ATTACH_BYE, NULL, 0, -1), 0);
@@ -121,15 +132,15 @@ int open_descriptors(void)
 	return count;
 }
 
-int mapping_count(void)
+int shared_mappings(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
 	int count = 0;
-	int c;
 
 	assert_non_null(maps);
-	while ((c = fgetc(maps)) != EOF)
-		count += c == '\n';
+	while (fgets(line, sizeof(line), maps) != NULL)
+		count += strstr(line, "/memfd:") != NULL;
 	fclose(maps);
 	return count;
 }

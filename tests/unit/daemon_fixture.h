@@ -29,12 +29,16 @@ int client_ask(struct raw_client *client, uint16_t kind, const void *body,
 int client_told(struct raw_client *client, uint16_t kind, const void *body,
 		size_t bytes, int fd);
 extern char answer_text[256];
+/* Adds a region of that size and of this number: what client_told() gives. */
+#define CLIENT_REGION_BYTES (UINT64_C(1) << 20)
+int client_region_add(struct raw_client *client, uint32_t number);
 /* Says good-bye, sees the answer, closes. */
 void client_leave(struct raw_client *client);
 /* 1 when the daemon has closed this end. */
 int is_hung_up(int fd);
 
 int open_descriptors(void);
-int mapping_count(void);
+/* Mappings of memory files, the clients' own ones included. */
+int shared_mappings(void);
 
 #endif

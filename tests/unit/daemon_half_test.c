@@ -170,6 +170,30 @@ static void a_good_bye_fails_those_alone_that_wait_for_it(void **state)
 	expect_failed(1, -EPIPE, 0);
 }
 
+/* The last to look sees that its message was taken, though the taker left. */
+static void what_was_taken_before_a_good_bye_counts(void **state)
+{
+	const struct qoi_coll coll = { .kind = QOI_BCAST,
+				       .type = QO_UINT64,
+				       .elements = 20000 };
+	struct qoi_half *leaf;
+
+	(void)state;
+	ops_add(coll, "flat", 2, 1, 3);
+	leaf = clients[1].session.halves[clients[1].op];
+	post(0);
+	turn_all();
+	post(1);
+	/* The leaf takes all; the root has no turn in between. */
+	for (uint32_t i = 0; i < 100 && (leaf->pending || i == 0); i++) {
+		the_daemon.bulk_left = 128 << 10;
+		qoi_session_turn(&clients[1].session);
+	}
+	assert_int_equal(
+		qoi_half_drop(&clients[1].session, (uint32_t)clients[1].op), 0);
+	expect_done(2);
+}
+
 static void memory_that_is_not_there_fails_all(void **state)
 {
 	const struct qoi_coll coll = { .kind = QOI_ALLGATHER,
@@ -279,6 +303,7 @@ int main(void)
 		CASE(a_short_bcast_is_kept_until_the_receiver_posts),
 		CASE(a_death_fails_what_needs_the_rank),
 		CASE(a_good_bye_fails_those_alone_that_wait_for_it),
+		CASE(what_was_taken_before_a_good_bye_counts),
 		CASE(memory_that_is_not_there_fails_all),
 		CASE(a_waiter_may_claim_its_own_copies),
 		CASE(a_large_one_does_not_hold_up_a_small_one),

@@ -25,6 +25,21 @@ void fake_agent_init(struct fake_agent *fake)
 	snprintf(fake->name, sizeof(fake->name), "@qo-fake.%d.%d", getpid(),
 		 count++);
 	memset(fake->id, 0x5a, sizeof(fake->id));
+	pthread_mutex_init(&fake->lock, NULL);
+}
+
+void fake_agent_refuse(struct fake_agent *fake, uint16_t kind, uint16_t error)
+{
+	pthread_mutex_lock(&fake->lock);
+	fake->errors[kind] = error;
+	pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_agent_silence(struct fake_agent *fake, int silent)
+{
+	pthread_mutex_lock(&fake->lock);
+	fake->is_silent = silent;
+	pthread_mutex_unlock(&fake->lock);
 }
 
 static void lanes_open(struct fake_agent *fake)
@@ -153,7 +168,7 @@ static void call_answer(struct fake_agent *fake,
 	int error = carry_out(fake, message);
 
 	qoi_attach_message_close(message);
-	if (fake->silent_from != 0 && message->header.kind >= fake->silent_from)
+	if (fake->is_silent)
 		return;
 	qoi_attach_message_init(&answer, QOI_ATTACH_ANSWER,
 				message->header.token);
@@ -230,7 +245,6 @@ int fake_agent_start(struct fake_agent *fake)
 
 	if (error != 0)
 		return error;
-	pthread_mutex_init(&fake->lock, NULL);
 	fake->stop_fd = eventfd(0, EFD_CLOEXEC);
 	fake->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return pthread_create(&fake->thread, NULL, run, fake);
@@ -256,7 +270,6 @@ void fake_agent_stop(struct fake_agent *fake)
 		qoi_segment_detach(&fake->segment);
 	if (fake->page.base != NULL)
 		qoi_segment_detach(&fake->page);
-	pthread_mutex_destroy(&fake->lock);
 }
 
 uint32_t fake_agent_heard(struct fake_agent *fake, uint16_t kind)

@@ -31,13 +31,11 @@ struct fake_region {		    /* by number, modulo their count */
 };
 
 struct fake_agent {
-	/* Set before the start, or, `calls_silent` and `errors`, at any time. */
+	/* Set before the start. */
 	enum fake_greeting greeting;
-	uint32_t hang_ups;    /* so many clients are dropped at their hello */
-	uint32_t reach;	      /* what it says */
-	int writes_cookie;    /* 1: it shows that it may write */
-	uint32_t silent_from; /* it answers no call from this kind on; 0 */
-	uint16_t errors[FAKE_KINDS]; /* by kind: refuses with that */
+	uint32_t hang_ups; /* so many clients are dropped at their hello */
+	uint32_t reach;	   /* what it says */
+	int writes_cookie; /* 1: it shows that it may write */
 
 	char name[QOI_ATTACH_NAME_BYTES];
 	struct qoi_attach_door door;
@@ -49,6 +47,8 @@ struct fake_agent {
 
 	/* What it saw; `lock` is for what the thread may still change. */
 	pthread_mutex_t lock;
+	uint16_t errors[FAKE_KINDS]; /* by kind: refuses with that */
+	int is_silent;		     /* 1: it answers no call */
 	struct qoi_attach_message hello;
 	uint32_t heard[FAKE_KINDS];	/* messages by kind */
 	struct qoi_layout_attach_op op; /* the last one that was added */
@@ -67,6 +67,10 @@ int fake_agent_start(struct fake_agent *fake);
 /* As if it were killed: sockets close, and the thread ends. */
 void fake_agent_stop(struct fake_agent *fake);
 
+/* From now on it refuses a kind of call with an errno, or 0: does not. */
+void fake_agent_refuse(struct fake_agent *fake, uint16_t kind, uint16_t error);
+/* From now on it answers no calls, or does. */
+void fake_agent_silence(struct fake_agent *fake, int silent);
 /* How often it was told something of a kind. */
 uint32_t fake_agent_heard(struct fake_agent *fake, uint16_t kind);
 /* Takes a command from any lane, waiting a while: 1, or 0 none came. */

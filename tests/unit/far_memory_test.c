@@ -152,7 +152,7 @@ static void what_the_daemon_refuses_is_told_and_leaves_nothing(void **state)
 	int32_t send[FAR_WHOLE], recv[FAR_WHOLE];
 
 	(void)state;
-	fake.errors[QOI_ATTACH_OP_ADD] = EINVAL;
+	fake_agent_refuse(&fake, QOI_ATTACH_OP_ADD, EINVAL);
 	far_join("QO_AGENT_MEMORY=stage", NULL);
 	assert_int_equal(init_fails(send, recv), -EINVAL);
 	assert_non_null(strstr(qo_error_detail(), "not with me"));
@@ -168,7 +168,7 @@ static void memory_that_is_not_mapped_is_still_memory(void **state)
 	qo_op_t op;
 
 	(void)state;
-	fake.errors[QOI_ATTACH_REGION_ADD] = ENOMEM;
+	fake_agent_refuse(&fake, QOI_ATTACH_REGION_ADD, ENOMEM);
 	far_join(NULL, NULL);
 	capture_start(&capture);
 	assert_int_equal(

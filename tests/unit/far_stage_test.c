@@ -83,8 +83,9 @@ static void stage_open(struct stage *stage, const struct qoi_coll *coll,
 	}
 	stage->steps = malloc((stage->schedule->step_count + 1) *
 			      sizeof(*stage->steps));
-	memcpy(stage->steps, stage->schedule->steps,
-	       stage->schedule->step_count * sizeof(*stage->steps));
+	if (stage->schedule->step_count != 0)
+		memcpy(stage->steps, stage->schedule->steps,
+		       stage->schedule->step_count * sizeof(*stage->steps));
 	stage->shadow = malloc(stage->schedule->buffer_bytes[1] + 1);
 	memcpy(stage->shadow, stage->user[1],
 	       stage->schedule->buffer_bytes[1] + 1);

@@ -215,11 +215,11 @@ static void answers_and_refusals_reach_who_asked(void **state)
 	attached(NULL);
 	assert_int_equal(ask(QOI_ATTACH_OP_DROP, &value), 0);
 	assert_int_equal(value, 3);
-	fake.errors[QOI_ATTACH_OP_DROP] = EBADF;
+	fake_agent_refuse(&fake, QOI_ATTACH_OP_DROP, EBADF);
 	assert_int_equal(ask(QOI_ATTACH_OP_DROP, &value), -EBADF);
 	assert_non_null(strstr(qo_error_detail(), "not with me"));
 	/* A refusal of that name is no hang-up. */
-	fake.errors[QOI_ATTACH_OP_DROP] = ECONNRESET;
+	fake_agent_refuse(&fake, QOI_ATTACH_OP_DROP, ECONNRESET);
 	assert_int_equal(ask(QOI_ATTACH_OP_DROP, &value), -ECONNRESET);
 	assert_false(qoi_link_is_lost(link_));
 }
@@ -230,7 +230,7 @@ static void an_answer_that_does_not_come_is_waited_for_once(void **state)
 
 	(void)state;
 	attached("QO_AGENT_TIMEOUT=300ms");
-	fake.silent_from = QOI_ATTACH_OP_DROP;
+	fake_agent_silence(&fake, 1);
 	assert_int_equal(ask(QOI_ATTACH_OP_DROP, NULL), -ETIMEDOUT);
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	assert_int_equal(ask(QOI_ATTACH_OP_DROP, NULL), -ETIMEDOUT);
@@ -239,7 +239,7 @@ static void an_answer_that_does_not_come_is_waited_for_once(void **state)
 			    (after.tv_nsec - before.tv_nsec) / 1000000 <
 		    290);
 	/* Alive again: what it says is taken for the right question. */
-	fake.silent_from = 0;
+	fake_agent_silence(&fake, 0);
 	assert_int_equal(ask(QOI_ATTACH_OP_DROP, NULL), 0);
 }
 
@@ -356,7 +356,7 @@ static void a_region_that_was_refused_is_none(void **state)
 
 	(void)state;
 	attached(NULL);
-	fake.errors[QOI_ATTACH_REGION_ADD] = ENOMEM;
+	fake_agent_refuse(&fake, QOI_ATTACH_REGION_ADD, ENOMEM);
 	assert_int_equal(qoi_segment_create("one", 4096, &one), 0);
 	capture_start(&capture);
 	assert_int_equal(qoi_link_region_add(link_, one.fd, one.base, 4096),

@@ -224,6 +224,10 @@ unit_tests += tests/unit/daemon_attach_test
 tests_unit_daemon_attach_test_SOURCES = tests/unit/daemon_attach_test.c \
 	$(daemon_fixture_sources)
 tests_unit_daemon_attach_test_LDADD = $(QO_TEST_LIBS)
+unit_tests += tests/unit/daemon_end_test
+tests_unit_daemon_end_test_SOURCES = tests/unit/daemon_end_test.c \
+	$(daemon_fixture_sources)
+tests_unit_daemon_end_test_LDADD = $(QO_TEST_LIBS)
 unit_tests += tests/unit/daemon_session_test
 tests_unit_daemon_session_test_SOURCES = tests/unit/daemon_session_test.c \
 	$(daemon_fixture_sources)
