@@ -36,10 +36,10 @@ struct qoi_work_ops {
 	void (*read)(struct qoi_work *work, struct qoi_request *request,
 		     struct qoi_budget *budget);
 	/*
-	 * Of a `yielding` work, for a client that waits: does what needs nobody
-	 * else.  May take long; without the lock.
+	 * Of a `yielding` work, for a client that waits: a bounded piece of what
+	 * needs nobody else.  Without the lock.  Returns 1 when it did some.
 	 */
-	void (*lend)(struct qoi_work *work, struct qoi_request *request);
+	int (*lend)(struct qoi_work *work, struct qoi_request *request);
 };
 
 struct qoi_work {

@@ -198,7 +198,7 @@ void qoi_attach_message_close(struct qoi_attach_message *message)
 {
 	for (uint32_t i = 0; i < QOI_ATTACH_FDS_MAX; i++) {
 		if (message->fds[i] >= 0)
-			close(message->fds[i]);
+			qoi_packet_close_fd(message->fds[i]);
 		message->fds[i] = -1;
 	}
 }

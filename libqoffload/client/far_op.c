@@ -13,7 +13,6 @@
 #define PAGE_BYTES UINT64_C(4096)
 /* What a rank copies to itself is worth a waiter's trouble from here on. */
 #define LEND_BYTES UINT64_C(4096)
-#define LEND_PIECE_BYTES (UINT64_C(256) << 10)
 
 _Static_assert(sizeof(struct qoi_step) == QOI_LAYOUT_SCHEDULE_STEP_BYTES,
 	       "a step's size");
@@ -66,8 +65,8 @@ static void ask_fill(struct qoi_layout_attach_op *ask, const struct qo_op *op,
  * Bytes that a thread which waits may copy in the daemon's place: within the
  * rank, in a schedule of one stage, and not by way of staging.
  */
-static uint64_t local_bytes(const struct qoi_schedule *schedule,
-			    const struct qoi_far_op *far)
+static uint64_t own_bytes(const struct qoi_schedule *schedule,
+			  const struct qoi_far_op *far)
 {
 	uint64_t bytes = 0;
 
@@ -106,7 +105,7 @@ static int hand_over(struct qo_op *op, struct qoi_far_op *far,
 		return error;
 	QOI_FAIL_POINT("op_added");
 	far->slot = (uint32_t)slot;
-	far->local_bytes = local_bytes(op->schedule, far);
+	far->own_bytes = own_bytes(op->schedule, far);
 	return 0;
 }
 
@@ -163,8 +162,58 @@ static void op_fail(struct qo_op *op, int error, int32_t rank)
 	qoi_request_finish(op->request, error, rank);
 }
 
+/* As far as the budget goes; the next step when this one is done. */
+static void own_step_move(struct qo_op *op, const struct qoi_step *step,
+			  struct qoi_budget *budget)
+{
+	struct qoi_far_op *far = op->far;
+	uint8_t *const *buffers = op->exec.buffers;
+	uint64_t bytes = 0;
+
+	if (step->kind == QOI_STEP_COPY)
+		bytes = step->bytes - far->own_done;
+	if (bytes > budget->bytes)
+		bytes = budget->bytes;
+	if (bytes != 0)
+		memcpy(buffers[step->to] + step->to_offset + far->own_done,
+		       buffers[step->from] + step->from_offset + far->own_done,
+		       bytes);
+	budget->bytes -= bytes;
+	far->own_done += bytes;
+	if (step->kind == QOI_STEP_COPY && far->own_done < step->bytes)
+		return;
+	far->own_step++;
+	far->own_done = 0;
+}
+
+/*
+ * The next piece of what the rank copies to itself, if this side has claimed
+ * it, or does so now.  Holds the lock: what is claimed is carried on by whoever
+ * looks next.
+ */
+static void own_copies_move(struct qo_op *op, int may_claim,
+			    struct qoi_budget *budget)
+{
+	struct qoi_far_op *far = op->far;
+	const struct qoi_schedule *schedule = op->schedule;
+	uint32_t generation = qoi_request_generation(op->request);
+
+	if (!qoi_attach_local_busy(far->completion, generation)) {
+		if (!may_claim ||
+		    !qoi_attach_local_claim(far->completion, generation,
+					    QOI_LOCAL_CLIENT))
+			return;
+		far->own_step = 0;
+		far->own_done = 0;
+	}
+	while (far->own_step < schedule->step_count && budget->bytes != 0)
+		own_step_move(op, &schedule->steps[far->own_step], budget);
+	if (far->own_step == schedule->step_count)
+		qoi_attach_local_done(far->completion, generation);
+}
+
 /* Ends the request under way if the daemon says so, or is gone. */
-static void op_look(struct qo_op *op)
+static void op_look(struct qo_op *op, struct qoi_budget *budget)
 {
 	struct qoi_far_op *far = op->far;
 	uint32_t generation = qoi_request_generation(op->request);
@@ -173,14 +222,15 @@ static void op_look(struct qo_op *op)
 	struct qo_status status;
 	uint64_t word;
 
-	/* Another thread still writes into the receive buffer. */
-	if (qoi_attach_local_busy(far->completion, generation))
-		return;
 	if (!qoi_attach_completed(far->completion, generation, &word)) {
 		if (lost)
 			op_fail(op, -ECONNABORTED, QO_RANK_NONE);
 		return;
 	}
+	/* It has done the rest, and left to us what we claimed. */
+	own_copies_move(op, 0, budget);
+	if (qoi_attach_local_busy(far->completion, generation))
+		return;
 	qoi_completion_unpack(word, &status);
 	if (status.state != QO_DONE) {
 		op_fail(op, status.error != 0 ? status.error : -EIO,
@@ -195,13 +245,14 @@ static void op_look(struct qo_op *op)
 int qoi_far_op_post(struct qo_op *op)
 {
 	struct qoi_far_op *far = op->far;
+	struct qoi_budget budget = { .bytes = QOI_BUDGET_POST_BYTES };
 	struct qoi_command *command;
 	struct qoi_lane *lane;
 
 	if (qoi_link_is_forked(far->link))
 		return -EPERM;
 	if (qoi_request_pending(op->request))
-		op_look(op);
+		op_look(op, &budget);
 	if (qoi_request_pending(op->request))
 		return -EBUSY;
 	if (op->exec.error != 0)
@@ -257,56 +308,35 @@ static int far_advance(struct qoi_work *work, struct qoi_budget *budget)
 /* The loss of a rank is the daemon's to tell; that of the daemon is ours. */
 static void far_peer_gone(struct qoi_work *work)
 {
-	op_look((struct qo_op *)work);
+	struct qoi_budget budget = { .bytes = QOI_BUDGET_AGENT_BYTES };
+
+	op_look((struct qo_op *)work, &budget);
 }
 
 static void far_read(struct qoi_work *work, struct qoi_request *request,
 		     struct qoi_budget *budget)
 {
-	(void)budget;
 	if (qoi_request_pending(request))
-		op_look((struct qo_op *)work);
+		op_look((struct qo_op *)work, budget);
 }
 
-/*
- * Where the cores are fewer than those who want them, the daemon and others
- * may wait for this one: it is offered between two pieces.
- */
-static void own_copy(const struct qo_op *op, const struct qoi_step *step)
-{
-	uint8_t *to = op->exec.buffers[step->to] + step->to_offset;
-	const uint8_t *from = op->exec.buffers[step->from] + step->from_offset;
-	uint64_t done = 0;
-
-	while (done < step->bytes) {
-		uint64_t bytes = step->bytes - done;
-
-		if (bytes > LEND_PIECE_BYTES)
-			bytes = LEND_PIECE_BYTES;
-		memcpy(to + done, from + done, bytes);
-		done += bytes;
-		if (done < step->bytes && op->agent->far_crowded != 0)
-			sched_yield();
-	}
-}
-
-/* Copies from the send to the receive buffer, both of which are here. */
-static void far_lend(struct qoi_work *work, struct qoi_request *request)
+/* For a waiter that has a core to lend: one piece of the rank's own copies. */
+static int far_lend(struct qoi_work *work, struct qoi_request *request)
 {
 	struct qo_op *op = (struct qo_op *)work;
-	const struct qoi_schedule *schedule = op->schedule;
-	uint32_t generation = qoi_request_generation(request);
+	struct qoi_budget budget = { .bytes = QOI_BUDGET_AGENT_BYTES };
+	int moved;
 
-	/* From the claim on the request does not end before it is done. */
-	if (op->far->local_bytes < LEND_BYTES ||
-	    !qoi_attach_local_claim(op->far->completion, generation,
-				    QOI_LOCAL_CLIENT))
-		return;
-	for (uint32_t i = 0; i < schedule->step_count; i++) {
-		if (schedule->steps[i].kind == QOI_STEP_COPY)
-			own_copy(op, &schedule->steps[i]);
-	}
-	qoi_attach_local_done(op->far->completion, generation);
+	if (op->far->own_bytes < LEND_BYTES || !qoi_try_lock32(&work->lock))
+		return 0;
+	if (qoi_request_pending(request))
+		own_copies_move(op, 1, &budget);
+	qoi_unlock32(&work->lock);
+	moved = budget.bytes != QOI_BUDGET_AGENT_BYTES;
+	/* The daemon and others may wait for this core. */
+	if (moved && op->agent->far_crowded != 0)
+		sched_yield();
+	return moved;
 }
 
 const struct qoi_work_ops qoi_far_work_ops = {

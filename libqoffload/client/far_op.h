@@ -25,8 +25,10 @@ struct qoi_far_op {
 	struct qoi_layout_completion_slot *completion; /* in the segment */
 	uint32_t slot;			/* of the operation, at the daemon */
 	uint32_t path[QOI_FAR_BUFFERS]; /* enum qoi_config_memory; AUTO: none */
-	uint64_t local_bytes;	    /* that a waiter may copy in its place */
-	struct qoi_segment staging; /* empty without */
+	uint64_t own_bytes; /* that the rank copies to itself, for waiters */
+	uint32_t own_step;  /* of the schedule: where its copies are; lock */
+	uint64_t own_done;  /* of that step; lock */
+	struct qoi_segment staging;	  /* empty without */
 	uint64_t staged[QOI_FAR_BUFFERS]; /* where each buffer is in it */
 	/* What is copied in at the post, and out at the end; by buffer. */
 	struct qoi_span *in[QOI_FAR_BUFFERS]; /* owner: this */

@@ -27,6 +27,7 @@ struct launch {
 	int pipe[2]; /* tells why it could not be run */
 	int null_fd; /* what it gets for 0, 1 and 2 */
 	rlim_t fd_limit;
+	int stays; /* 1: in the folder of this process */
 };
 
 /*
@@ -89,7 +90,8 @@ static void run(const struct launch *launch)
 		_exit(0);
 	signals_reset();
 	descriptors_close(launch);
-	if (chdir("/") == 0)
+	/* A folder that it stands in can't be taken away; a name may need it. */
+	if (launch->stays || chdir("/") == 0)
 		execve(launch->argv[0], launch->argv, launch->environment);
 	tell(launch, errno);
 }
@@ -187,6 +189,8 @@ int qoi_launch_agent(const struct qoi_config *config, const char *name)
 		.argv = argv,
 		.environment = qoi_config_environment(),
 		.fd_limit = descriptor_limit(),
+		/* A relative path is one from here. */
+		.stays = name[0] != '@' && name[0] != '/',
 	};
 	int error = qoi_config_program(config, path);
 

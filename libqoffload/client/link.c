@@ -70,12 +70,25 @@ static int answer_await(struct qoi_link *link, int64_t deadline_ns,
 	return 0;
 }
 
+/*
+ * How long to wait for an answer.  One that did not answer before is only told
+ * what ends, without waiting: it forgets all when the socket closes.
+ */
+static uint64_t patience_ns(const struct qoi_link *link, uint16_t kind)
+{
+	if (!link->silent)
+		return link->config->agent_timeout;
+	if (kind == QOI_ATTACH_OP_DROP || kind == QOI_ATTACH_REGION_DROP ||
+	    kind == QOI_ATTACH_BYE)
+		return 0;
+	return SILENT_NS;
+}
+
 static int ask(struct qoi_link *link, struct qoi_attach_message *question,
 	       uint64_t *value_out)
 {
 	int64_t deadline = qoi_clock_after(
-		qoi_clock_ns(),
-		link->silent ? SILENT_NS : link->config->agent_timeout);
+		qoi_clock_ns(), patience_ns(link, question->header.kind));
 	struct qoi_attach_message answer;
 	int error;
 
@@ -96,6 +109,10 @@ static int ask(struct qoi_link *link, struct qoi_attach_message *question,
 	if (error != -ETIMEDOUT)
 		return qoi_fail(error, "agent process %d: %s", link->daemon_pid,
 				qo_error_string(error));
+	/* Told once. */
+	if (link->silent)
+		return qoi_answer(error, "agent process %d does not answer",
+				  link->daemon_pid);
 	link->silent = 1;
 	return qoi_fail(error,
 			"agent process %d does not answer in "

@@ -44,6 +44,10 @@ static uint64_t look(struct waiting *waiting, struct qoi_request *request,
 
 	if (!qoi_completion_pending(word))
 		return word;
+	if (closeness != LOOK_WATCH && request->work != NULL &&
+	    request->work->yielding &&
+	    request->work->ops->lend(request->work, request))
+		waiting->moved |= QOI_READER_MOVED;
 	if (!ours && qoi_request_awaits(request)) {
 		/* The payload may end in the line behind the watched one. */
 		__builtin_prefetch(qoi_request_watched(request) + 8);
@@ -108,11 +112,8 @@ static int lend(const struct waiting *waiting, int on)
 			qoi_request_find(waiting->handles[i]);
 		struct qoi_work *work = request->work;
 
-		if (waiting->handles[i].id == QO_REQUEST_NULL_ID || work == NULL)
-			continue;
-		if (on && work->yielding)
-			work->ops->lend(work, (struct qoi_request *)request);
-		if (!work->lendable)
+		if (waiting->handles[i].id == QO_REQUEST_NULL_ID ||
+		    work == NULL || !work->lendable)
 			continue;
 		if (on)
 			others |= qoi_add32(&work->lenders, 1) - 1;
@@ -263,7 +264,7 @@ static int wait_lending(struct waiting *waiting, int64_t deadline_ns)
 	lend(waiting, 1);
 	found = wait_slowly(waiting, deadline_ns);
 	/* We ended it: nobody told those who wait for it too. */
-	if (lend(waiting, 0))
+	if (lend(waiting, 0) || (waiting->moved & QOI_READER_ENDED) != 0)
 		qoi_agent_tell_waiters(waiting->agent);
 	if (must_hand_back(waiting))
 		qoi_agent_wake(waiting->agent);

@@ -20,9 +20,12 @@
 #include "libqoffload/base/log.h"
 #include "libqoffload/daemon/half.h"
 #include "libqoffload/daemon/session.h"
+#include "libqoffload/shm/room.h"
 
 /* Cycles, and things done in them, between two looks at the sockets. */
 #define LOOK_WORK 256
+/* Cycles between two pieces that are unmapped while there is other work. */
+#define FORGET_CYCLES 64
 /* Messages of one session, and new connections, that one look takes. */
 #define LOOK_MESSAGES 16
 #define LOOK_CONNECTIONS 16
@@ -57,11 +60,16 @@ static int place(struct qoi_daemon *daemon)
 
 static int resources_open(struct qoi_daemon *daemon)
 {
+	struct qoi_room room;
+
 	raise_limit();
 	daemon->bounce = aligned_alloc(4096, 2 * QOI_BOUNCE_BYTES);
 	if (daemon->bounce == NULL)
 		return qoi_fail(-ENOMEM, "no memory for the daemon");
 	memset(daemon->bounce, 0, 2 * QOI_BOUNCE_BYTES);
+	/* The rest is for clients, whose memory the daemon lives on. */
+	qoi_room_find("/proc", "/sys/fs/cgroup", &room);
+	daemon->half_bytes_max = room.available_bytes / 2;
 	if (getrandom(daemon->id, sizeof(daemon->id), 0) !=
 	    (ssize_t)sizeof(daemon->id))
 		return qoi_fail(-EIO, "getrandom: %m");
@@ -141,6 +149,8 @@ void qoi_daemon_close(struct qoi_daemon *daemon)
 	door_close(daemon);
 	while (daemon->sessions != NULL)
 		qoi_session_destroy(daemon->sessions, -ECONNABORTED);
+	while (qoi_region_forget(daemon))
+		;
 	if (daemon->topology != NULL)
 		qoi_topology_destroy(daemon->topology);
 	if (daemon->spare_fd >= 0)
@@ -309,6 +319,9 @@ int qoi_daemon_cycle(struct qoi_daemon *daemon)
 {
 	int done = turns_take(daemon);
 
+	/* Sooner or later, also of a daemon that is never idle. */
+	if (done == 0 || daemon->counts.cycles % FORGET_CYCLES == 0)
+		done += qoi_region_forget(daemon);
 	if (done == 0)
 		done = page_in(daemon);
 	daemon->counts.cycles++;
@@ -372,10 +385,17 @@ void qoi_daemon_block(struct qoi_daemon *daemon, int64_t timeout_ns)
 
 void qoi_daemon_stop(struct qoi_daemon *daemon)
 {
-	struct qoi_session *session = daemon->sessions;
+	struct qoi_session *session;
 
 	if (daemon->stop_ns != 0)
 		return;
+	/* What was posted before is under way, seen by now or not. */
+	for (session = daemon->sessions; session != NULL;
+	     session = session->next) {
+		if (session->state == QOI_SESSION_LIVE)
+			qoi_session_start_posted(session);
+	}
+	session = daemon->sessions;
 	daemon->stop_ns =
 		qoi_clock_after(qoi_clock_ns(), daemon->params.drain_ns);
 	door_close(daemon);

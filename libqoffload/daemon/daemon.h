@@ -60,24 +60,27 @@ struct qoi_daemon_counts {
 
 struct qoi_daemon {
 	struct qoi_daemon_params params;
-	struct qoi_attach_door door; /* fd -1 once it takes nobody more */
-	int epoll;		     /* owner: the daemon */
+	struct qoi_attach_door door;  /* fd -1 once it takes nobody more */
+	int epoll;		      /* owner: the daemon */
 	struct qoi_session *sessions; /* list.  Owner: the daemon */
 	struct qoi_session *turn;     /* where the next cycle begins, or NULL */
-	uint32_t session_count;	  /* all in the list */
-	uint32_t client_count;	  /* of them, those that are attached */
-	uint32_t session_next;	  /* number of the next one */
-	uint32_t job_count;	  /* different names among the clients */
-	struct qoi_group *groups; /* hash by key.  Owner: the daemon */
+	uint32_t session_count;	      /* all in the list */
+	uint32_t client_count;	      /* of them, those that are attached */
+	uint32_t session_next;	      /* number of the next one */
+	uint32_t job_count;	      /* different names among the clients */
+	struct qoi_group *groups;     /* hash by key.  Owner: the daemon */
 	uint32_t group_count;
 	struct qoi_region *untouched; /* list: not paged in yet */
+	struct qoi_region *forsaken;  /* list: to be unmapped.  Owner: daemon */
 	uint32_t region_count;
 	uint64_t region_bytes;
-	uint64_t pending;	/* requests under way */
-	uint8_t id[16];		/* random: its identity */
-	uint8_t *bounce;	/* 2 * QOI_BOUNCE_BYTES.  Owner: the daemon */
-	uint64_t bulk_left;	/* bytes that this cycle may still move in bulk */
-	uint64_t look_left;	/* work until the next look at the sockets */
+	uint64_t half_bytes;	 /* memory that operations may take */
+	uint64_t half_bytes_max; /* what it promises to all of them */
+	uint64_t pending;	 /* requests under way */
+	uint8_t id[16];		 /* random: its identity */
+	uint8_t *bounce;	 /* 2 * QOI_BOUNCE_BYTES.  Owner: the daemon */
+	uint64_t bulk_left; /* bytes that this cycle may still move in bulk */
+	uint64_t look_left; /* work until the next look at the sockets */
 	int spare_fd; /* given up to turn somebody away when there is no other */
 	int stop_fd;  /* of qoi_daemon_run(), or -1.  Owner: its caller */
 	struct epoll_event events[QOI_EVENTS_MAX]; /* of the look under way */

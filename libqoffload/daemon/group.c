@@ -8,8 +8,6 @@
 
 #include "libqoffload/base/error.h"
 
-/* Slots of a ring between two halves, and of credits. */
-#define RING_SLOTS 8
 #define LINE_BYTES UINT64_C(128)
 
 /* What goes between a half and one of its peers. */
@@ -139,7 +137,7 @@ static uint64_t window_plan(const struct qoi_half *half, struct pair *pairs)
 			pair->puts = 1;
 		if (step->kind != QOI_STEP_GET && step->kind != QOI_STEP_REDUCE)
 			continue;
-		pair->shape.slot_count = RING_SLOTS;
+		pair->shape.slot_count = QOI_RING_SLOTS;
 		/* Longer ones are fetched from buffer to buffer. */
 		if (step->bytes < QOI_EAGER_BYTES &&
 		    step->bytes > pair->shape.payload_bytes)
@@ -207,7 +205,7 @@ static int channel_make(struct qoi_half *half, uint32_t peer,
 		.in_shape = pair->shape,
 		.own = pair->place,
 		.peers = back->place,
-		.credit_batch = RING_SLOTS / 2,
+		.credit_batch = QOI_RING_SLOTS / 2,
 		.get_bytes = QOI_EAGER_BYTES,
 	};
 

@@ -204,8 +204,60 @@ static void half_free(struct qoi_half *half)
 	}
 	qoi_exec_fini(&half->exec);
 	qoi_schedule_destroy(half->schedule);
+	half->session->half_bytes -= half->memory_bytes;
+	half->session->daemon->half_bytes -= half->memory_bytes;
 	free(half->channels);
 	free(half);
+}
+
+/*
+ * What an operation may take of the daemon's memory: told by its description,
+ * whether it is touched or not.
+ */
+static uint64_t memory_needed(const struct qoi_layout_attach_op *ask,
+			      const struct qoi_step *steps)
+{
+	uint64_t bytes =
+		sizeof(struct qoi_half) + ask->scratch_bytes +
+		QOI_BOUNCE_BYTES + ask->count * (uint64_t)sizeof(void *) +
+		ask->step_count * (uint64_t)(sizeof(struct qoi_step) +
+					     sizeof(struct qoi_step_state));
+
+	for (uint32_t i = 0; i < ask->step_count; i++) {
+		if (steps[i].kind > QOI_STEP_REDUCE)
+			continue;
+		bytes += sizeof(struct qoi_channel) + QOI_CREDIT_BYTES;
+		if (steps[i].bytes < QOI_EAGER_BYTES)
+			bytes += QOI_RING_SLOTS *
+				 (steps[i].bytes + QOI_SLOT_HEADER_BYTES + 63);
+	}
+	return bytes;
+}
+
+/* No client may take all, and all together not more than there is. */
+static int memory_take(struct qoi_half *half,
+		       const struct qoi_layout_attach_op *ask,
+		       const struct qoi_step *steps)
+{
+	struct qoi_session *session = half->session;
+	struct qoi_daemon *daemon = session->daemon;
+	uint64_t bytes = memory_needed(ask, steps);
+	uint64_t limit = daemon->half_bytes_max;
+
+	if (bytes > limit || daemon->half_bytes > limit - bytes ||
+	    session->half_bytes + bytes > limit / 2)
+		return qoi_fail(
+			-ENOMEM,
+			"operations of this client would take %llu MiB "
+			"of the daemon, which has %llu MiB for one and "
+			"%llu MiB for all: destroy some",
+			(unsigned long long)(session->half_bytes + bytes) >> 20,
+			(unsigned long long)(limit / 2) >> 20,
+			(unsigned long long)limit >> 20);
+	half->memory_bytes = bytes;
+	session->half_bytes += bytes;
+	daemon->half_bytes += bytes;
+	return 0;
 }
 
 /* All that this rank's part needs, but its place among the others. */
@@ -213,8 +265,13 @@ static int half_make(struct qoi_half *half,
 		     const struct qoi_layout_attach_op *ask,
 		     struct qoi_step *steps)
 {
-	int error = schedule_make(half, ask, steps);
+	int error = memory_take(half, ask, steps);
 
+	if (error != 0) {
+		free(steps);
+		return error;
+	}
+	error = schedule_make(half, ask, steps);
 	if (error != 0)
 		return error;
 	half->channels = calloc(ask->count, sizeof(struct qoi_channel *));

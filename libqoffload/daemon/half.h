@@ -14,8 +14,10 @@
 
 /* Messages below this size are kept until their receiver posts. */
 #define QOI_EAGER_BYTES UINT64_C(4096)
+/* Slots of a ring between two halves. */
+#define QOI_RING_SLOTS 8
 /* What one operation may ask for. */
-#define QOI_STEPS_MAX (UINT32_C(1) << 17)
+#define QOI_STEPS_MAX (UINT32_C(1) << 14)
 #define QOI_RANKS_MAX QOI_SESSIONS_MAX
 #define QOI_SCRATCH_MAX (UINT64_C(1) << 32)
 #define QOI_HALVES_MAX (UINT32_C(1) << 20)
@@ -51,6 +53,7 @@ struct qoi_half {
 	struct qoi_region *regions[QOI_BUFFER_COUNT]; /* held, or NULL */
 	struct qoi_half *next; /* in the ring of active ones of its session */
 	struct qoi_half *previous;
+	uint64_t memory_bytes; /* of the daemon's, at the most */
 	uint32_t rank;
 	uint32_t slot;	     /* in session->halves */
 	uint32_t completion; /* slot of the completion table */
@@ -88,5 +91,7 @@ void qoi_half_peer_gone(struct qoi_half *half);
  * halves.  Returns how much was done.
  */
 int qoi_session_turn(struct qoi_session *session);
+/* Starts what is posted now: no more than its lanes hold. */
+void qoi_session_start_posted(struct qoi_session *session);
 
 #endif

@@ -16,8 +16,9 @@
 
 /* The client's numbers are below this. */
 #define REGION_NUMBERS UINT32_C(65536)
-/* Paged in at once: some tens of microseconds. */
+/* Paged in, or unmapped, at once: some tens of microseconds. */
 #define TOUCH_BYTES (UINT64_C(256) << 10)
+#define FORGET_BYTES (UINT64_C(256) << 10)
 
 /* Linux 5.14 has it; older headers may not. */
 #ifndef MADV_POPULATE_WRITE
@@ -175,8 +176,27 @@ void qoi_region_put(struct qoi_daemon *daemon, struct qoi_region *region)
 		DL_DELETE2(daemon->untouched, region, previous, next);
 	daemon->region_count--;
 	daemon->region_bytes -= region->segment.bytes;
-	qoi_segment_detach(&region->segment);
-	free(region);
+	/* Unmapping takes as long as mapping did: nobody waits for it. */
+	DL_APPEND2(daemon->forsaken, region, previous, next);
+}
+
+int qoi_region_forget(struct qoi_daemon *daemon)
+{
+	struct qoi_region *region = daemon->forsaken;
+	struct qoi_segment *segment;
+	uint64_t piece;
+
+	if (region == NULL)
+		return 0;
+	segment = &region->segment;
+	piece = segment->bytes < FORGET_BYTES ? segment->bytes : FORGET_BYTES;
+	munmap(segment->base + segment->bytes - piece, piece);
+	segment->bytes -= piece;
+	if (segment->bytes == 0) {
+		DL_DELETE2(daemon->forsaken, region, previous, next);
+		free(region);
+	}
+	return 1;
 }
 
 int qoi_region_touch(struct qoi_region *region)

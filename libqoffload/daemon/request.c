@@ -14,9 +14,9 @@
 #define PAGE_BYTES UINT64_C(4096)
 
 /* So a client's steps can be read as they are. */
-#define SAME_PLACE(field)                                                      \
-	_Static_assert(offsetof(struct qoi_step, field) ==                     \
-			       offsetof(struct qoi_layout_schedule_step, field),        \
+#define SAME_PLACE(field)                                                        \
+	_Static_assert(offsetof(struct qoi_step, field) ==                       \
+			       offsetof(struct qoi_layout_schedule_step, field), \
 		       "step." #field)
 SAME_PLACE(kind);
 SAME_PLACE(from);
@@ -27,7 +27,8 @@ SAME_PLACE(from_offset);
 SAME_PLACE(to_offset);
 SAME_PLACE(bytes);
 _Static_assert(sizeof(struct qoi_step) == QOI_LAYOUT_SCHEDULE_STEP_BYTES &&
-		       sizeof(struct qoi_layout_schedule_step) == QOI_LAYOUT_SCHEDULE_STEP_BYTES,
+		       sizeof(struct qoi_layout_schedule_step) ==
+			       QOI_LAYOUT_SCHEDULE_STEP_BYTES,
 	       "a step is a step");
 
 static int read_all(int fd, void *data, uint64_t bytes)

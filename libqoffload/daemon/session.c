@@ -101,20 +101,22 @@ static struct qoi_session *oldest_guest(const struct qoi_daemon *daemon)
  */
 static void make_room(struct qoi_daemon *daemon)
 {
-	while (daemon->session_count - daemon->client_count >= QOI_GUESTS_MAX) {
-		struct qoi_session *guest = oldest_guest(daemon);
-		int fate = qoi_session_read(guest, 1);
+	struct qoi_session *guest;
+	int fate;
 
-		if (fate == 0 && guest->state == QOI_SESSION_LIVE)
-			continue;
-		if (guest->state == QOI_SESSION_GREETING && fate == 0) {
-			daemon->counts.clients_refused++;
-			qoi_error_log_add(&daemon->errors,
-					  "a connection made room for another "
-					  "before it said hello");
-		}
-		qoi_session_destroy(guest, -ECONNRESET);
+	if (daemon->session_count - daemon->client_count <= QOI_GUESTS_MAX)
+		return;
+	guest = oldest_guest(daemon);
+	fate = qoi_session_read(guest, 1);
+	if (fate == 0 && guest->state == QOI_SESSION_LIVE)
+		return;
+	if (fate == 0 && guest->state == QOI_SESSION_GREETING) {
+		daemon->counts.clients_refused++;
+		qoi_error_log_add(&daemon->errors,
+				  "a connection made room for another before "
+				  "it said hello");
 	}
+	qoi_session_destroy(guest, -ECONNRESET);
 }
 
 static int check_user(struct qoi_daemon *daemon, int fd, struct ucred *peer)
@@ -140,7 +142,6 @@ int qoi_session_create(struct qoi_daemon *daemon, int fd)
 
 	if (error != 0)
 		goto err_close;
-	make_room(daemon);
 	session = calloc(1, sizeof(*session));
 	if (session == NULL) {
 		error = qoi_fail(-ENOMEM, "no memory for a session");
@@ -164,6 +165,8 @@ int qoi_session_create(struct qoi_daemon *daemon, int fd)
 			      QOI_EVENT_PROCESS);
 	if (error != 0)
 		qoi_session_destroy(session, -ECONNRESET);
+	else
+		make_room(daemon);
 	return error;
 
 err_close:
@@ -220,6 +223,9 @@ void qoi_session_destroy(struct qoi_session *session, int fate)
 	DL_DELETE2(daemon->sessions, session, previous, next);
 	daemon->session_count--;
 	unwatch(session, session->fd);
+	/* Descriptors that nobody read would be closed by the kernel's rules. */
+	shutdown(session->fd, SHUT_RDWR);
+	(void)qoi_session_last_words(session);
 	close(session->fd);
 	unwatch(session, session->far.pid_fd);
 	if (session->far.pid_fd >= 0)

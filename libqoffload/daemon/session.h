@@ -33,7 +33,7 @@ enum qoi_session_state {
 /* Memory of a client that is mapped here. */
 struct qoi_region {
 	struct qoi_segment segment; /* its descriptor is closed */
-	struct qoi_region *next; /* in daemon->untouched, while in it */
+	struct qoi_region *next;    /* in daemon->untouched, while in it */
 	struct qoi_region *previous;
 	uint64_t touched; /* bytes from the start that are paged in */
 	uint32_t refs;	  /* the session, and each half that uses it */
@@ -53,7 +53,7 @@ struct qoi_session {
 	struct qoi_session *previous;
 	enum qoi_session_state state;
 	uint32_t number;
-	int fd;		    /* owner: the session, as all descriptors here */
+	int fd;	     /* owner: the session, as all descriptors here */
 	int wake_fd; /* eventfd that the client writes to wake us; never read */
 	struct qoi_far far; /* its process, as the kernel says */
 	uint32_t uid;
@@ -77,7 +77,8 @@ struct qoi_session {
 	struct qoi_half **halves; /* by slot, NULL: free.  Owner */
 	uint32_t half_room;
 	uint32_t half_count;
-	uint32_t half_next; /* where a free slot may be */
+	uint32_t half_next;	 /* where a free slot may be */
+	uint64_t half_bytes;	 /* memory of the daemon that they may take */
 	struct qoi_half *active; /* ring of those under way; half.c */
 	uint64_t pending;
 	struct qoi_session_counts counts;
@@ -153,6 +154,8 @@ struct qoi_region *qoi_region_get(struct qoi_session *session, uint32_t number);
 void qoi_region_put(struct qoi_daemon *daemon, struct qoi_region *region);
 /* Pages in one bounded piece of a region; 1: there is more to do. */
 int qoi_region_touch(struct qoi_region *region);
+/* Unmaps one bounded piece of what nobody uses any more; 0: there is none. */
+int qoi_region_forget(struct qoi_daemon *daemon);
 
 /* status.c: what observers ask for. */
 void qoi_status_answer(struct qoi_daemon *daemon,

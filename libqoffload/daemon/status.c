@@ -73,7 +73,8 @@ static uint64_t memory_bytes(const struct qoi_session *session)
 	return sizeof(*session) +
 	       session->region_room * sizeof(*session->regions) +
 	       session->region_count * sizeof(**session->regions) +
-	       session->half_room * sizeof(*session->halves);
+	       session->half_room * sizeof(*session->halves) +
+	       session->half_bytes;
 }
 
 static void fill_client(const struct qoi_session *session,

@@ -322,6 +322,18 @@ static int commands_take(struct qoi_session *session)
 	return taken;
 }
 
+void qoi_session_start_posted(struct qoi_session *session)
+{
+	uint64_t room =
+		(uint64_t)session->offer.lane_count * session->offer.lane_slots;
+	int taken;
+
+	do {
+		taken = commands_take(session);
+		room -= (uint64_t)taken < room ? (uint64_t)taken : room;
+	} while (taken != 0 && room != 0);
+}
+
 int qoi_session_turn(struct qoi_session *session)
 {
 	int done = commands_take(session);

@@ -46,10 +46,19 @@ void qoi_packet_init(struct qoi_packet *packet, void *data, size_t bytes)
 		packet->fds[i] = -1;
 }
 
+void qoi_packet_close_fd(int fd)
+{
+	const struct linger at_once = { .l_onoff = 1, .l_linger = 0 };
+
+	/* Of a socket, whose owner may have told it to wait for its peer. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	close(fd);
+}
+
 void qoi_packet_close(struct qoi_packet *packet)
 {
 	for (uint32_t i = 0; i < packet->fd_count; i++)
-		close(packet->fds[i]);
+		qoi_packet_close_fd(packet->fds[i]);
 	packet->fd_count = 0;
 }
 

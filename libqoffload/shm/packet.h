@@ -48,5 +48,10 @@ int qoi_packet_next(int fd, size_t *bytes_out);
 
 void qoi_packet_init(struct qoi_packet *packet, void *data, size_t bytes);
 void qoi_packet_close(struct qoi_packet *packet);
+/*
+ * Closes a descriptor that a stranger sent, of whatever sort it is, without
+ * waiting as a socket may be made to.
+ */
+void qoi_packet_close_fd(int fd);
 
 #endif

@@ -29,8 +29,11 @@
 #define KEY_DRAIN 257
 
 #define NS_PER_S UINT64_C(1000000000)
-/* A private daemon whose starter died before it connected leaves then. */
-#define GRACE_NS (30 * NS_PER_S)
+/*
+ * A private daemon leaves then, whose starter died before it connected, or
+ * that was so slow to start that its job has come and gone.
+ */
+#define GRACE_NS (10 * NS_PER_S)
 #define DRAIN_S_DEFAULT 10
 #define DRAIN_S_MAX 86400
 #define JOBS_MAX 65536

@@ -32,8 +32,19 @@
 
 static void close_sockets(struct qo_shm_attempt *attempt)
 {
+	const struct qo_shm_endpoint *endpoint = attempt->endpoint;
+
+	/*
+	 * Not close() alone: a forked child may have the socket too, and then
+	 * its epoll would go on to tell of an attempt that is freed.
+	 */
+	if (attempt->fd >= 0 && endpoint->owner == getpid()) {
+		epoll_ctl(endpoint->setup_epoll, EPOLL_CTL_DEL, attempt->fd,
+			  NULL);
+		shutdown(attempt->fd, SHUT_RDWR);
+	}
 	if (attempt->fd >= 0)
-		close(attempt->fd); /* leaves its epoll by this */
+		close(attempt->fd);
 	attempt->fd = -1;
 	if (attempt->peer_event_fd >= 0)
 		close(attempt->peer_event_fd);
@@ -71,6 +82,7 @@ static struct qo_shm_attempt *create(struct qo_shm_endpoint *endpoint,
 	if (attempt == NULL)
 		return NULL;
 	attempt->role = role;
+	attempt->endpoint = endpoint;
 	attempt->fd = -1;
 	attempt->peer_event_fd = -1;
 	attempt->next = endpoint->attempts;

@@ -83,6 +83,7 @@ struct qo_shm_attempt {
 	struct qo_shm_attempt *next;
 	enum qo_shm_role role;
 	enum qo_shm_state state;
+	struct qo_shm_endpoint *endpoint;
 	int fd; /* owner: the attempt; -1 */
 	pid_t pid;
 	uint8_t peer_id[QO_SHM_ID_BYTES];

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE /* popen */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,6 +253,61 @@ static int child_init(const void *param)
 	return serve(param, child_of_its_own, 2, NULL);
 }
 
+#define CHILDREN 400
+
+/* Children that hold, for a while, whatever descriptors were open just then. */
+static void *forker_main(void *arg)
+{
+	const uint32_t *stop = arg;
+
+	for (int i = 0; i < CHILDREN; i++) {
+		pid_t child;
+
+		if (__atomic_load_n(stop, __ATOMIC_ACQUIRE))
+			break;
+		child = fork();
+		if (child == 0) {
+			usleep(30000);
+			_exit(0);
+		}
+		usleep(500);
+	}
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	return NULL;
+}
+
+/* Connections come and go while children have copies of their sockets. */
+static int forks_in_setup_rank(struct qot_rank *rank)
+{
+	uint32_t stop = 0;
+	pthread_t forker;
+
+	QOT_CHECK(rank, pthread_create(&forker, NULL, forker_main, &stop) == 0);
+	for (uint64_t turn = 0; turn < 25; turn++) {
+		uint64_t value = rank->rank == 0 ? turn : 0;
+		qo_context_t context;
+		qo_team_t team;
+		qo_op_t op;
+
+		QOC_PASS(qoc_join(rank, chain, &context, &team));
+		QOT_CHECK(rank, qo_bcast_init(team, &value, 1, QO_UINT64, 0,
+					      &op) == 0);
+		QOC_PASS(qot_run_op(op));
+		QOT_CHECK(rank, value == turn);
+		QOT_CHECK(rank, qo_op_destroy(op) == 0);
+		QOC_PASS(qoc_leave(rank, context, team));
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	pthread_join(forker, NULL);
+	return 0;
+}
+
+static int forks_in_setup(const void *param)
+{
+	return serve(param, forks_in_setup_rank, 3, NULL);
+}
+
 static const struct qod_test tests[] = {
 	{ "leave_chain_map", leave_chain, "map" },
 	{ "leave_chain_stage", leave_chain, "stage" },
@@ -265,6 +321,7 @@ static const struct qod_test tests[] = {
 	{ "forks_cross", forks, "cross" },
 	{ "forks_stage", forks, "stage" },
 	{ "child_init", child_init, NULL },
+	{ "forks_in_setup", forks_in_setup, NULL },
 	{ NULL, NULL, NULL },
 };
 

@@ -35,8 +35,9 @@ daemons() {
 	find /proc/[0-9]*/exe -lname "$agentd" 2>/dev/null | wc -l
 }
 
+# One that was late, and finds all clients gone, waits for a while.
 gone() {
-	tries=250
+	tries=1000
 	while [ $tries -gt 0 ]; do
 		[ "$(daemons)" -eq 0 ] && return 0
 		sleep 0.02

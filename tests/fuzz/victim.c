@@ -13,6 +13,9 @@
 #include "libqoffload/attach/address.h"
 #include "tests/fuzz/fuzz.h"
 
+/* More than a fuzzer ever has open. */
+#define DESCRIPTORS_MAX 1024
+
 static uint8_t memory[1 << 18];
 static uint8_t probe[32] = "what a trial read must find";
 static int ends[2] = { -1, -1 };
@@ -39,8 +42,19 @@ static void serve(int end)
 	_exit(0);
 }
 
+/* Copies of what the fuzzer had open would keep its sessions alive. */
+static void keep_only(int end)
+{
+	for (int fd = 3; fd < DESCRIPTORS_MAX; fd++) {
+		if (fd != end)
+			close(fd);
+	}
+}
+
 void victim_start(void)
 {
+	char byte;
+
 	FUZZ_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 			      ends) == 0);
 	victim = fork();
@@ -51,40 +65,53 @@ void victim_start(void)
 			signal(i, SIG_DFL);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		prctl(PR_SET_DUMPABLE, 1);
-		close(ends[0]);
+		keep_only(ends[1]);
+		send(ends[1], "", 1, MSG_NOSIGNAL);
 		serve(ends[1]);
 	}
 	close(ends[1]);
+	FUZZ_CHECK(recv(ends[0], &byte, 1, 0) == 1);
 }
 
-static void victim_revive(void)
+/* Waits until nothing of it is left: it may hold sockets until then. */
+static void victim_renew(void)
 {
-	if (waitpid(victim, NULL, WNOHANG) == 0)
-		return;
+	kill(victim, SIGKILL);
+	waitpid(victim, NULL, 0);
 	close(ends[0]);
 	victim_start();
 }
 
-int victim_dial(const char *name, struct raw_client *client)
+/* Its own end of the socket, once it has let go of it; or -1. */
+static int ask_for_socket(const char *name)
 {
 	struct qoi_packet packet;
 	char text[64] = { 0 };
 	uint8_t byte;
 	size_t bytes;
 
-	victim_revive();
 	strncpy(text, name, sizeof(text) - 1);
 	qoi_packet_init(&packet, &byte, 1);
-	if (send(ends[0], text, sizeof(text), MSG_NOSIGNAL) < 0)
-		return -1;
 	/* A look first, since taking a packet never waits. */
-	if (recv(ends[0], &byte, 1, MSG_PEEK) != 1 ||
-	    qoi_packet_recv(ends[0], &packet, &bytes) != 0 ||
-	    recv(ends[0], &byte, 1, 0) != 1)
+	if (send(ends[0], text, sizeof(text), MSG_NOSIGNAL) < 0 ||
+	    recv(ends[0], &byte, 1, MSG_PEEK) != 1 ||
+	    qoi_packet_recv(ends[0], &packet, &bytes) != 0)
 		return -1;
-	if (packet.fd_count != 1)
+	if (recv(ends[0], &byte, 1, 0) == 1 && packet.fd_count == 1)
+		return packet.fds[0];
+	qoi_packet_close(&packet);
+	return -1;
+}
+
+int victim_dial(const char *name, struct raw_client *client)
+{
+	int fd = ask_for_socket(name);
+
+	if (fd < 0) {
+		victim_renew();
 		return -1;
-	raw_adopt(client, packet.fds[0]);
+	}
+	raw_adopt(client, fd);
 	memcpy(client->hello.probe_cookie, probe, 16);
 	client->hello.probe_address = (uintptr_t)probe;
 	return 0;

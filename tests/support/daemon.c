@@ -20,7 +20,7 @@
 #define START_MS 10000
 #define ANSWER_MS 5000
 #define FREEZE_MS 2000
-/* A sanitizer keeps what was freed; then its size says nothing. */
+/* A sanitizer keeps what was freed: sizes and mappings say nothing then. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MEMORY_TELLS 0
 #elif defined(__has_feature)
@@ -322,7 +322,7 @@ static int use_now(pid_t pid, struct qot_use *use_out)
 	if (file == NULL)
 		return 1;
 	while (fgets(line, sizeof(line), file) != NULL)
-		use_out->maps += strchr(line, '\n') != NULL;
+		use_out->maps += MEMORY_TELLS && strchr(line, '\n') != NULL;
 	fclose(file);
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	file = fopen(path, "r");

@@ -18,11 +18,14 @@ struct qot_daemon {
 	char setting[QOI_ATTACH_NAME_BYTES + 16]; /* QO_AGENT_SOCKET=name */
 };
 
-/* What a process has: compared before and after. */
+/*
+ * What a process has, to be compared before and after; under a sanitizer no
+ * mappings and no size.
+ */
 struct qot_use {
 	uint32_t fds;
-	uint32_t maps;	  /* lines of /proc/PID/maps */
-	uint64_t rss_kib; /* 0 under a sanitizer */
+	uint32_t maps; /* lines of /proc/PID/maps */
+	uint64_t rss_kib;
 	uint64_t locked_kib;
 };
 

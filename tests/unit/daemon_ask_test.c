@@ -59,6 +59,7 @@ static void what_a_client_asks_is_checked(void **state)
 	REFUSED(-EINVAL, ask.buffer_region[1] = 1);
 	REFUSED(-EINVAL, ask.buffer_kind[0] = QOI_BUFFER_ADDRESS;
 		ask.buffer_offset[0] = UINT64_MAX - 3);
+	REFUSED(-ENOMEM, ask.scratch_bytes = UINT64_C(600) << 20);
 	clients[0].session.reach = QOI_REACH_READ;
 	REFUSED(-EPERM, ask.buffer_kind[1] = QOI_BUFFER_ADDRESS);
 #undef REFUSED

@@ -66,6 +66,7 @@ int ranks_setup(void **state)
 {
 	(void)state;
 	memset(&the_daemon, 0, sizeof(the_daemon));
+	the_daemon.half_bytes_max = UINT64_C(1) << 30;
 	the_daemon.bounce = aligned_alloc(64, 2 * QOI_BOUNCE_BYTES);
 	for (uint32_t i = 0; i < RANKS; i++)
 		client_open(&clients[i], i);
@@ -78,6 +79,7 @@ int ranks_teardown(void **state)
 	for (uint32_t i = 0; i < RANKS; i++)
 		client_close(&clients[i]);
 	assert_int_equal(the_daemon.group_count, 0);
+	assert_int_equal(the_daemon.half_bytes, 0);
 	assert_int_equal(the_daemon.pending, 0);
 	free(the_daemon.bounce);
 	return 0;
