@@ -69,7 +69,7 @@ class Word:
 
 
 LAYOUT_VERSION = 1
-LAYOUT_HASH = 0x0bf03c69a10cf73c
+LAYOUT_HASH = 0x7daacaa31b6dd532
 
 QUEUE_MAGIC = 0x3130455545554f51
 HELLO_MAGIC = 0x31304f4c4c454851
@@ -328,7 +328,8 @@ schedule_step = Layout("schedule_step", 40, [
 
 attach_page = Layout("attach_page", 128, [
     ("asleep", 0, 4, 1),
-    ("reserved0", 4, 1, 124),
+    ("revoked", 4, 4, 1),
+    ("reserved0", 8, 1, 120),
 ])
 
 completion_slot = Layout("completion_slot", 32, [

@@ -9,6 +9,7 @@
 
 #include "libqoffload/agent/exec.h"
 #include "libqoffload/base/error.h"
+#include "libqoffload/shm/atomic.h"
 
 /* Its number may be another process's by now. */
 static int has_ended(const struct qoi_far *far)
@@ -26,10 +27,10 @@ static int copy_error(const struct qoi_far *far, const char *what,
 	if (error == ESRCH || has_ended(far))
 		return -ECONNRESET;
 	if (error == EPERM)
-		return qoi_fail(-EPERM, "%s memory of process %d: %m", what,
-				(int)far->pid);
-	return qoi_fail(-EFAULT, "%s memory of process %d at %#llx: %m", what,
-			(int)far->pid, (unsigned long long)address);
+		return qoi_answer(-EPERM, "%s memory of process %d: %m", what,
+				  (int)far->pid);
+	return qoi_answer(-EFAULT, "%s memory of process %d at %#llx: %m", what,
+			  (int)far->pid, (unsigned long long)address);
 }
 
 /* The kernel may copy less than it was asked for. */
@@ -42,10 +43,14 @@ static int copy(const struct qoi_far *far, uint64_t address, uint8_t *local,
 		struct iovec here = { local + done, bytes - done };
 		struct iovec there = { (void *)(uintptr_t)(address + done),
 				       bytes - done };
-		ssize_t moved = writes ? process_vm_writev(far->pid, &here, 1,
-							   &there, 1, 0)
-				       : process_vm_readv(far->pid, &here, 1,
-							  &there, 1, 0);
+		ssize_t moved;
+
+		if (far->revoked != NULL && qoi_observe32(far->revoked) != 0)
+			return -ECONNRESET;
+		moved = writes ? process_vm_writev(far->pid, &here, 1, &there,
+						   1, 0)
+			       : process_vm_readv(far->pid, &here, 1, &there, 1,
+						  0);
 
 		if (moved <= 0)
 			return copy_error(far, writes ? "write" : "read",

@@ -14,6 +14,8 @@
 struct qoi_far {
 	pid_t pid;
 	int pid_fd; /* readable once it has ended; -1: not known */
+	/* Not 0 once it takes no copies any more.  In its memory, or NULL. */
+	const uint32_t *revoked;
 };
 
 /*

@@ -129,7 +129,7 @@ int qoi_attach_dial(const char *name, int *fd_out, pid_t *pid_out)
 	if (rc != 0)
 		rc = dial_error(errno, name);
 	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 ||
-		 peer.uid != geteuid())
+		 !qoi_packet_is_own_user(peer.uid, peer.pid))
 		rc = -EPERM;
 	if (rc != 0) {
 		close(fd);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "libqoffload/base/clock.h"
@@ -17,8 +18,6 @@
 #include "libqoffload/base/log.h"
 #include "libqoffload/client/link_wire.h"
 
-/* What a daemon gets that did not answer the question before. */
-#define SILENT_NS (UINT64_C(100) * 1000000)
 /* Looks at a lane's lock before the core is given away. */
 #define LANE_SPINS 64
 
@@ -43,7 +42,6 @@ static int answer_take(struct qoi_link *link,
 {
 	const struct qoi_layout_attach_answer *body = &answer->body.answer;
 
-	link->silent = 0;
 	if (answer->header.error != 0)
 		return qoi_fail(qoi_error_from_errno(answer->header.error),
 				"agent process %d refuses: %.*s",
@@ -71,24 +69,28 @@ static int answer_await(struct qoi_link *link, int64_t deadline_ns,
 }
 
 /*
- * How long to wait for an answer.  One that did not answer before is only told
- * what ends, without waiting: it forgets all when the socket closes.
+ * It did not answer: whatever it may still do, when it goes on, must not reach
+ * this process any more, and nobody shall wait for it once more.
  */
-static uint64_t patience_ns(const struct qoi_link *link, uint16_t kind)
+static int give_up(struct qoi_link *link)
 {
-	if (!link->silent)
-		return link->config->agent_timeout;
-	if (kind == QOI_ATTACH_OP_DROP || kind == QOI_ATTACH_REGION_DROP ||
-	    kind == QOI_ATTACH_BYE)
-		return 0;
-	return SILENT_NS;
+	struct qoi_layout_attach_page *page = (void *)link->segment.base;
+
+	qoi_publish32(&page->revoked, 1);
+	qoi_publish32(&link->lost, 1);
+	/* The agent's thread sees that, and tells who waits for requests. */
+	shutdown(link->fd, SHUT_RDWR);
+	return qoi_fail(-ETIMEDOUT,
+			"agent process %d does not answer in QO_AGENT_TIMEOUT, "
+			"and is given up",
+			link->daemon_pid);
 }
 
 static int ask(struct qoi_link *link, struct qoi_attach_message *question,
 	       uint64_t *value_out)
 {
-	int64_t deadline = qoi_clock_after(
-		qoi_clock_ns(), patience_ns(link, question->header.kind));
+	int64_t deadline =
+		qoi_clock_after(qoi_clock_ns(), link->config->agent_timeout);
 	struct qoi_attach_message answer;
 	int error;
 
@@ -109,15 +111,7 @@ static int ask(struct qoi_link *link, struct qoi_attach_message *question,
 	if (error != -ETIMEDOUT)
 		return qoi_fail(error, "agent process %d: %s", link->daemon_pid,
 				qo_error_string(error));
-	/* Told once. */
-	if (link->silent)
-		return qoi_answer(error, "agent process %d does not answer",
-				  link->daemon_pid);
-	link->silent = 1;
-	return qoi_fail(error,
-			"agent process %d does not answer in "
-			"QO_AGENT_TIMEOUT",
-			link->daemon_pid);
+	return give_up(link);
 }
 
 int qoi_link_call(struct qoi_link *link, struct qoi_attach_message *question,

@@ -52,7 +52,6 @@ struct qoi_link {
 
 	pthread_mutex_t call_lock; /* one question at a time */
 	uint32_t token;		   /* of the last question */
-	uint32_t silent;	   /* 1: that one got no answer in time */
 	pthread_mutex_t region_lock;
 	struct qoi_link_region *regions; /* owner: the link */
 	uint32_t region_next;		 /* number to try first */

@@ -7,6 +7,9 @@
 
 #include "libqoffload/base/log.h"
 
+/* New lines that are logged in the life of a daemon. */
+#define LOGGED_MAX 1000
+
 void qoi_error_log_add(struct qoi_error_log *log, const char *format, ...)
 {
 	char text[QOI_ERROR_TEXT_BYTES];
@@ -21,12 +24,17 @@ void qoi_error_log_add(struct qoi_error_log *log, const char *format, ...)
 			return;
 		}
 	}
+	/* The oldest makes room: what is new matters more. */
 	if (log->count == QOI_ERRORS_MAX) {
 		log->dropped++;
-		return;
+		log->count--;
+		memmove(&log->entries[0], &log->entries[1],
+			log->count * sizeof(log->entries[0]));
 	}
 	memcpy(log->entries[log->count].text, text, sizeof(text));
 	log->entries[log->count].times = 1;
 	log->count++;
-	qoi_log_warn("%s", text);
+	/* Whoever thinks up new ones all the time shall not fill the disk. */
+	if (log->dropped < LOGGED_MAX)
+		qoi_log_warn("%s", text);
 }

@@ -10,7 +10,7 @@
 
 struct qoi_error_log {
 	uint32_t count;	  /* of distinct ones */
-	uint64_t dropped; /* that found no room */
+	uint64_t dropped; /* that made room for newer ones */
 	struct {
 		uint64_t times;
 		char text[QOI_ERROR_TEXT_BYTES];

@@ -178,6 +178,9 @@ static int attach(struct qoi_session *session,
 		return error;
 	}
 	lanes_init(session);
+	session->far.revoked =
+		&((struct qoi_layout_attach_page *)(void *)session->segment.base)
+			 ->revoked;
 	reach_find(session, hello);
 	return 0;
 }
@@ -250,6 +253,7 @@ void qoi_session_forget(struct qoi_session *session)
 	}
 	session->wake_fd = -1;
 	session->bell = NULL;
+	session->far.revoked = NULL;
 	qoi_segment_detach(&session->bell_page);
 	qoi_segment_detach(&session->segment);
 }

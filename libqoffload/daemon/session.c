@@ -124,7 +124,7 @@ static int check_user(struct qoi_daemon *daemon, int fd, struct ucred *peer)
 	socklen_t bytes = sizeof(*peer);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &bytes) == 0 &&
-	    peer->uid == geteuid())
+	    qoi_packet_is_own_user(peer->uid, peer->pid))
 		return 0;
 	daemon->counts.clients_refused++;
 	qoi_error_log_add(&daemon->errors,

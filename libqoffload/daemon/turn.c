@@ -120,6 +120,10 @@ static void half_fail(struct qoi_half *half, int error)
 	struct qoi_group *group = half->group;
 	uint32_t blamed = half->exec.error_rank;
 
+	if (error != -ECONNRESET)
+		qoi_error_log_add(&group->daemon->errors,
+				  "an operation failed without a death: %s",
+				  qo_error_string(error));
 	if (group->conns[blamed].fate == 0) {
 		group->conns[blamed].fate = -ECONNRESET;
 		group->losses++;

@@ -13,7 +13,7 @@
 
 #define QOI_LAYOUT_VERSION 1
 /* 64 bits of the SHA-256 of the definition, prose aside. */
-#define QOI_LAYOUT_HASH UINT64_C(0x0bf03c69a10cf73c)
+#define QOI_LAYOUT_HASH UINT64_C(0x7daacaa31b6dd532)
 
 /* First word of a queue header, `QOUEUE01` in bytes; published last. */
 #define QOI_QUEUE_MAGIC UINT64_C(0x3130455545554f51)
@@ -1138,13 +1138,20 @@ _Static_assert(sizeof(struct qoi_layout_schedule_step) == 40,
 struct qoi_layout_attach_page {
 	/* Written by the daemon: 1 when only its descriptor wakes it. */
 	uint32_t asleep;
+	/*
+	 * Written by the client: 1 when it has given the daemon up, and its memory
+	 * may be anything.
+	 */
+	uint32_t revoked;
 	/* 0. */
-	uint8_t reserved0[124];
+	uint8_t reserved0[120];
 };
 
 _Static_assert(offsetof(struct qoi_layout_attach_page, asleep) == 0,
 	       "attach_page.asleep");
-_Static_assert(offsetof(struct qoi_layout_attach_page, reserved0) == 4,
+_Static_assert(offsetof(struct qoi_layout_attach_page, revoked) == 4,
+	       "attach_page.revoked");
+_Static_assert(offsetof(struct qoi_layout_attach_page, reserved0) == 8,
 	       "attach_page.reserved0");
 _Static_assert(sizeof(struct qoi_layout_attach_page) == 128,
 	       "attach_page");
@@ -1152,7 +1159,8 @@ _Static_assert(sizeof(struct qoi_layout_attach_page) == 128,
 /* X(name, element bits, elements) for each field. */
 #define QOI_LAYOUT_ATTACH_PAGE_FIELDS(X) \
 	X(asleep, 32, 1) \
-	X(reserved0, 8, 124)
+	X(revoked, 32, 1) \
+	X(reserved0, 8, 120)
 
 /* How the daemon ends a request, and who copies what stays within the rank. */
 struct qoi_layout_completion_slot {

@@ -3,14 +3,20 @@
 #include "libqoffload/shm/packet.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libqoffload/base/error.h"
 
 /* For a few control messages of the largest size; the kernel may cut it. */
 #define SEND_BUFFER_BYTES (1 << 20)
+/* Where the kernel does not say. */
+#define OVERFLOW_UID 65534
 
 int qoi_packet_socket(int *fd_out)
 {
@@ -26,6 +32,37 @@ int qoi_packet_socket(int *fd_out)
 	return 0;
 }
 
+/* What an unmapped uid reads as; see user_namespaces(7). */
+static uid_t overflow_uid(void)
+{
+	char text[16] = "";
+	int fd = open("/proc/sys/kernel/overflowuid", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return OVERFLOW_UID;
+	if (read(fd, text, sizeof(text) - 1) <= 0)
+		text[0] = '\0';
+	close(fd);
+	return text[0] == '\0' ? OVERFLOW_UID : (uid_t)strtoul(text, NULL, 10);
+}
+
+static int shares_user_name_space(pid_t pid)
+{
+	struct stat own, its;
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	return stat("/proc/self/ns/user", &own) == 0 && stat(path, &its) == 0 &&
+	       own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+}
+
+int qoi_packet_is_own_user(uid_t uid, pid_t pid)
+{
+	if (uid != geteuid())
+		return 0;
+	return uid != overflow_uid() || shares_user_name_space(pid);
+}
+
 int qoi_packet_peer(int fd, pid_t *pid_out)
 {
 	struct ucred peer = { 0, 0, 0 };
@@ -34,7 +71,9 @@ int qoi_packet_peer(int fd, pid_t *pid_out)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
 		return -EPERM;
 	*pid_out = peer.pid;
-	return peer.uid == geteuid() || peer.uid == 0 ? 0 : -EPERM;
+	return peer.uid == 0 || qoi_packet_is_own_user(peer.uid, peer.pid)
+		       ? 0
+		       : -EPERM;
 }
 
 void qoi_packet_init(struct qoi_packet *packet, void *data, size_t bytes)

@@ -33,6 +33,13 @@ int qoi_packet_socket(int *fd_out);
  */
 int qoi_packet_peer(int fd, pid_t *pid_out);
 
+/*
+ * Whether a process is of this very user.  In a user name space without a name
+ * for it, all strangers have one number: then only who is in the same name
+ * space is no stranger.
+ */
+int qoi_packet_is_own_user(uid_t uid, pid_t pid);
+
 /* Returns 0, -EAGAIN, -ECONNRESET, -ENOMEM (too many descriptors), -EIO. */
 int qoi_packet_send(int fd, const struct qoi_packet *packet);
 

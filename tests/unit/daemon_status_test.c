@@ -149,18 +149,19 @@ static void errors_are_kept_once_with_a_count(void **state)
 	client_leave(&client);
 }
 
-static void more_errors_than_it_keeps_are_counted(void **state)
+static void new_errors_make_the_oldest_go(void **state)
 {
 	static struct qoi_error_log log;
 
 	(void)state;
 	for (uint32_t i = 0; i < QOI_ERRORS_MAX + 5; i++)
 		qoi_error_log_add(&log, "error number %u of a test", i);
-	qoi_error_log_add(&log, "error number %u of a test", 0);
+	qoi_error_log_add(&log, "error number %u of a test", 6);
 	assert_int_equal(log.count, QOI_ERRORS_MAX);
 	assert_int_equal(log.dropped, 5);
-	assert_int_equal(log.entries[0].times, 2);
-	assert_int_equal(log.entries[1].times, 1);
+	assert_string_equal(log.entries[0].text, "error number 5 of a test");
+	assert_int_equal(log.entries[0].times, 1);
+	assert_int_equal(log.entries[1].times, 2);
 	memset(&log, 0, sizeof(log));
 	qoi_error_log_add(&log, "%0500d", 7);
 	assert_int_equal(strlen(log.entries[0].text), QOI_ERROR_TEXT_BYTES - 1);
@@ -231,7 +232,7 @@ int main(void)
 		TEST(the_total_counts_what_is_there),
 		TEST(clients_are_listed_one_by_one),
 		TEST(errors_are_kept_once_with_a_count),
-		TEST(more_errors_than_it_keeps_are_counted),
+		TEST(new_errors_make_the_oldest_go),
 		TEST(an_observer_may_ask_and_nothing_else),
 		TEST(looking_changes_nothing),
 	};

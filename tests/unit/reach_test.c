@@ -36,6 +36,7 @@ static void child_start(struct child *child)
 
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(pipe(ready), 0);
+	memset(child, 0, sizeof(*child));
 	child->far.pid = fork();
 	if (child->far.pid == 0) {
 		close(ends[1]);
@@ -119,6 +120,25 @@ static void a_process_that_ended_is_lost(void **state)
 	close(child.far.pid_fd);
 }
 
+/* It has given us up: what was its buffer may be anything now. */
+static void what_was_revoked_is_not_touched(void **state)
+{
+	static uint32_t revoked;
+	struct child child;
+
+	(void)state;
+	child_start(&child);
+	child.far.revoked = &revoked;
+	assert_int_equal(qoi_far_read(&child.far, at(memory), local, 8), 0);
+	revoked = 1;
+	memset(local, 0xaa, sizeof(local));
+	assert_int_equal(qoi_far_read(&child.far, at(memory), local, 8),
+			 -ECONNRESET);
+	assert_int_equal(qoi_far_write(&child.far, at(memory), local, BYTES),
+			 -ECONNRESET);
+	assert_int_equal(WEXITSTATUS(child_end(&child)), 1);
+}
+
 /* Whoever bears the number now is not the one we know. */
 static void another_process_of_that_number_is_not_touched(void **state)
 {
@@ -150,6 +170,7 @@ int main(void)
 		cmocka_unit_test(bytes_go_both_ways),
 		cmocka_unit_test(memory_that_is_not_there_is_told),
 		cmocka_unit_test(a_process_that_ended_is_lost),
+		cmocka_unit_test(what_was_revoked_is_not_touched),
 		cmocka_unit_test(another_process_of_that_number_is_not_touched),
 	};
 
