@@ -69,7 +69,7 @@ class Word:
 
 
 LAYOUT_VERSION = 1
-LAYOUT_HASH = 0x7daacaa31b6dd532
+LAYOUT_HASH = 0x01838d858ded4562
 
 QUEUE_MAGIC = 0x3130455545554f51
 HELLO_MAGIC = 0x31304f4c4c454851
@@ -329,7 +329,8 @@ schedule_step = Layout("schedule_step", 40, [
 attach_page = Layout("attach_page", 128, [
     ("asleep", 0, 4, 1),
     ("revoked", 4, 4, 1),
-    ("reserved0", 8, 1, 120),
+    ("busy_clients", 8, 4, 1),
+    ("reserved0", 12, 1, 116),
 ])
 
 completion_slot = Layout("completion_slot", 32, [

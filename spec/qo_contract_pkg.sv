@@ -4,7 +4,7 @@ package qo_contract_pkg;
   // Which of these a design uses is its own affair.
   // verilator lint_off UNUSEDPARAM
   localparam int LAYOUT_VERSION = 1;
-  localparam logic [63:0] LAYOUT_HASH = 64'h7daacaa31b6dd532;
+  localparam logic [63:0] LAYOUT_HASH = 64'h01838d858ded4562;
 
   // First word of a queue header, `QOUEUE01` in bytes; published last.
   localparam logic [63:0] QUEUE_MAGIC = 64'h3130455545554f51;
@@ -684,11 +684,14 @@ package qo_contract_pkg;
   localparam int ATTACH_PAGE_ASLEEP_BITS = 32;
   localparam int ATTACH_PAGE_REVOKED_OFFSET = 4;
   localparam int ATTACH_PAGE_REVOKED_BITS = 32;
-  localparam int ATTACH_PAGE_RESERVED0_OFFSET = 8;
-  localparam int ATTACH_PAGE_RESERVED0_BITS = 960;
+  localparam int ATTACH_PAGE_BUSY_CLIENTS_OFFSET = 8;
+  localparam int ATTACH_PAGE_BUSY_CLIENTS_BITS = 32;
+  localparam int ATTACH_PAGE_RESERVED0_OFFSET = 12;
+  localparam int ATTACH_PAGE_RESERVED0_BITS = 928;
   // Byte 0 is in bits 7:0, so the last field comes first.
   typedef struct packed {
-    logic [119:0][7:0] reserved0;
+    logic [115:0][7:0] reserved0;
+    logic [31:0] busy_clients;
     logic [31:0] revoked;
     logic [31:0] asleep;
   } attach_page_t;

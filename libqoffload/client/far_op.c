@@ -13,6 +13,8 @@
 #define PAGE_BYTES UINT64_C(4096)
 /* What a rank copies to itself is worth a waiter's trouble from here on. */
 #define LEND_BYTES UINT64_C(4096)
+/* One piece, where others want this core. */
+#define CROWDED_BYTES (UINT64_C(32) << 10)
 
 _Static_assert(sizeof(struct qoi_step) == QOI_LAYOUT_SCHEDULE_STEP_BYTES,
 	       "a step's size");
@@ -320,11 +322,24 @@ static void far_read(struct qoi_work *work, struct qoi_request *request,
 		op_look((struct qo_op *)work, budget);
 }
 
+/* Less where others want this core, and have something to do. */
+static uint64_t lend_piece(const struct qo_op *op)
+{
+	const struct qoi_layout_attach_page *page =
+		(const void *)op->far->link->segment.base;
+
+	if (op->agent->far_crowded != 0 &&
+	    qoi_own32(&page->busy_clients) > op->schedule->count)
+		return CROWDED_BYTES;
+	return QOI_BUDGET_AGENT_BYTES;
+}
+
 /* For a waiter that has a core to lend: one piece of the rank's own copies. */
 static int far_lend(struct qoi_work *work, struct qoi_request *request)
 {
 	struct qo_op *op = (struct qo_op *)work;
-	struct qoi_budget budget = { .bytes = QOI_BUDGET_AGENT_BYTES };
+	uint64_t piece = lend_piece(op);
+	struct qoi_budget budget = { .bytes = piece };
 	int moved;
 
 	if (op->far->own_bytes < LEND_BYTES || !qoi_try_lock32(&work->lock))
@@ -332,7 +347,7 @@ static int far_lend(struct qoi_work *work, struct qoi_request *request)
 	if (qoi_request_pending(request))
 		own_copies_move(op, 1, &budget);
 	qoi_unlock32(&work->lock);
-	moved = budget.bytes != QOI_BUDGET_AGENT_BYTES;
+	moved = budget.bytes != piece;
 	/* The daemon and others may wait for this core. */
 	if (moved && op->agent->far_crowded != 0)
 		sched_yield();

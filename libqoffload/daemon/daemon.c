@@ -24,6 +24,9 @@
 
 /* Cycles, and things done in them, between two looks at the sockets. */
 #define LOOK_WORK 256
+/* Who posted in so many cycles is busy; how often that is looked at. */
+#define BUSY_CYCLES 256
+#define BUSY_LOOK 32
 /* Cycles between two pieces that are unmapped while there is other work. */
 #define FORGET_CYCLES 64
 /* Messages of one session, and new connections, that one look takes. */
@@ -279,6 +282,31 @@ int qoi_daemon_look(struct qoi_daemon *daemon)
 	return count;
 }
 
+/* How many clients posted of late; they are told, and lend less at once. */
+static void busy_count(struct qoi_daemon *daemon)
+{
+	struct qoi_session *session;
+	uint32_t busy = 0;
+
+	DL_FOREACH(daemon->sessions, session)
+	{
+		busy += session->state == QOI_SESSION_LIVE &&
+			daemon->counts.cycles - session->busy_cycle <
+				BUSY_CYCLES;
+	}
+	if (busy == daemon->busy_clients)
+		return;
+	daemon->busy_clients = busy;
+	DL_FOREACH(daemon->sessions, session)
+	{
+		struct qoi_layout_attach_page *page =
+			(void *)session->segment.base;
+
+		if (session->state == QOI_SESSION_LIVE)
+			qoi_set_own32(&page->busy_clients, busy);
+	}
+}
+
 /* Each time another session is the first, so that none is favoured. */
 static int turns_take(struct qoi_daemon *daemon)
 {
@@ -291,6 +319,8 @@ static int turns_take(struct qoi_daemon *daemon)
 	if (first == NULL)
 		return 0;
 	daemon->bulk_left = QOI_CYCLE_BULK_BYTES;
+	if (daemon->counts.cycles % BUSY_LOOK == 0)
+		busy_count(daemon);
 	session = first;
 	do {
 		if (session->state == QOI_SESSION_LIVE)

@@ -76,6 +76,7 @@ struct qoi_daemon {
 	uint64_t region_bytes;
 	uint64_t half_bytes;	 /* memory that operations may take */
 	uint64_t half_bytes_max; /* what it promises to all of them */
+	uint32_t busy_clients;	 /* that posted of late */
 	uint64_t pending;	 /* requests under way */
 	uint8_t id[16];		 /* random: its identity */
 	uint8_t *bounce;	 /* 2 * QOI_BOUNCE_BYTES.  Owner: the daemon */

@@ -67,7 +67,8 @@ struct qoi_session {
 	struct qoi_segment bell_page;	      /* empty: bell in the segment */
 	struct qoi_bell *bell;
 	struct qoi_consumer lanes[QOI_LANES_MAX];
-	uint32_t lane_next; /* where the next turn looks first */
+	uint64_t busy_cycle; /* in which it posted last */
+	uint32_t lane_next;  /* where the next turn looks first */
 
 	struct qoi_region **regions; /* by the client's number.  Owner */
 	uint32_t region_room;

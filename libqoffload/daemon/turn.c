@@ -13,11 +13,15 @@
 #include "libqoffload/daemon/half.h"
 #include "libqoffload/shm/completion.h"
 
-/* What one turn takes and moves. */
-#define TURN_COMMANDS 8
-#define TURN_HALVES 8
-/* What a half may move in one go: a small exchange waits for no more. */
+/* What one turn takes and moves: little, for others may wait for their turn. */
+#define TURN_COMMANDS 2
+#define TURN_HALVES 2
+/*
+ * What a half may move in one go: a small exchange waits for no more.  Less in
+ * a cycle, and in a piece, while clients outside of its group are busy too.
+ */
 #define PIECE_BYTES (UINT64_C(64) << 10)
+#define CONTENDED_BYTES (UINT64_C(32) << 10)
 
 static void half_wake(struct qoi_half *half)
 {
@@ -243,10 +247,16 @@ static int move(struct qoi_half *half, uint64_t share)
 
 int qoi_half_move(struct qoi_half *half)
 {
+	struct qoi_daemon *daemon = half->session->daemon;
 	uint64_t share = PIECE_BYTES;
 
-	if (half->bulk && half->session->daemon->bulk_left < share)
-		share = half->session->daemon->bulk_left;
+	if (!half->bulk)
+		return move(half, share);
+	if (daemon->busy_clients > half->group->count &&
+	    daemon->bulk_left > CONTENDED_BYTES)
+		daemon->bulk_left = CONTENDED_BYTES;
+	if (daemon->bulk_left < share)
+		share = daemon->bulk_left;
 	return share == 0 ? 0 : move(half, share);
 }
 
@@ -342,6 +352,8 @@ int qoi_session_turn(struct qoi_session *session)
 {
 	int done = commands_take(session);
 
+	if (done != 0)
+		session->busy_cycle = session->daemon->counts.cycles;
 	for (uint32_t i = 0; i < TURN_HALVES && session->active != NULL; i++) {
 		struct qoi_half *half = session->active;
 

@@ -13,7 +13,7 @@
 
 #define QOI_LAYOUT_VERSION 1
 /* 64 bits of the SHA-256 of the definition, prose aside. */
-#define QOI_LAYOUT_HASH UINT64_C(0x7daacaa31b6dd532)
+#define QOI_LAYOUT_HASH UINT64_C(0x01838d858ded4562)
 
 /* First word of a queue header, `QOUEUE01` in bytes; published last. */
 #define QOI_QUEUE_MAGIC UINT64_C(0x3130455545554f51)
@@ -1143,15 +1143,19 @@ struct qoi_layout_attach_page {
 	 * may be anything.
 	 */
 	uint32_t revoked;
+	/* Written by the daemon: clients that posted of late; a hint. */
+	uint32_t busy_clients;
 	/* 0. */
-	uint8_t reserved0[120];
+	uint8_t reserved0[116];
 };
 
 _Static_assert(offsetof(struct qoi_layout_attach_page, asleep) == 0,
 	       "attach_page.asleep");
 _Static_assert(offsetof(struct qoi_layout_attach_page, revoked) == 4,
 	       "attach_page.revoked");
-_Static_assert(offsetof(struct qoi_layout_attach_page, reserved0) == 8,
+_Static_assert(offsetof(struct qoi_layout_attach_page, busy_clients) == 8,
+	       "attach_page.busy_clients");
+_Static_assert(offsetof(struct qoi_layout_attach_page, reserved0) == 12,
 	       "attach_page.reserved0");
 _Static_assert(sizeof(struct qoi_layout_attach_page) == 128,
 	       "attach_page");
@@ -1160,7 +1164,8 @@ _Static_assert(sizeof(struct qoi_layout_attach_page) == 128,
 #define QOI_LAYOUT_ATTACH_PAGE_FIELDS(X) \
 	X(asleep, 32, 1) \
 	X(revoked, 32, 1) \
-	X(reserved0, 8, 120)
+	X(busy_clients, 32, 1) \
+	X(reserved0, 8, 116)
 
 /* How the daemon ends a request, and who copies what stays within the rank. */
 struct qoi_layout_completion_slot {
