@@ -2,7 +2,8 @@
 /*
  * How an agent gets at the buffers of the rank it works for: by address, or,
  * where the rank is another process that it does not map, by cross-memory
- * copies.
+ * copies.  These wait in the kernel for the other's address space: for a fork
+ * of it, or for the server of a file that is mapped there.
  */
 #ifndef QOI_REACH_H
 #define QOI_REACH_H

@@ -39,6 +39,7 @@ struct qoi_daemon_params {
 	uint64_t spin_ns;  /* of an adaptive idle agent */
 	uint64_t yield_ns; /* after the spin */
 	uint32_t jobs_max; /* different job names at once; 0: any */
+	int no_cross;	   /* 1: never enters a client's memory, see reach.h */
 	int private;	   /* 1: leaves with its last client */
 	uint64_t grace_ns; /* private: how long it waits for the first one */
 	uint64_t drain_ns; /* how long requests may take after a stop */

@@ -143,7 +143,8 @@ static void reach_find(struct qoi_session *session,
 	uint8_t found[COOKIE_BYTES];
 
 	session->reach = 0;
-	if ((hello->flags & QOI_HELLO_MAY_GET) == 0 || session->far.pid <= 0)
+	if (session->daemon->params.no_cross ||
+	    (hello->flags & QOI_HELLO_MAY_GET) == 0 || session->far.pid <= 0)
 		return;
 	if (qoi_far_read(&session->far, hello->probe_address, found,
 			 sizeof(found)) != 0 ||

@@ -38,7 +38,8 @@
 /*
  * A descriptor of the process that connected.  The kernel gives it without the
  * detour over a number that may be another process's by now, where it can.
- * Returns it, or -1: then its socket alone tells how it fares.
+ * Returns it; -1: then its socket alone tells how it fares; -ENOMEM: no
+ * descriptor is left, without which a stranger could pass for it later.
  */
 static int process_open(int fd, pid_t pid)
 {
@@ -47,9 +48,11 @@ static int process_open(int fd, pid_t pid)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pid_fd, &bytes) == 0)
 		return pid_fd;
-	if (errno != ENOPROTOOPT || pid <= 0)
-		return -1;
-	return (int)syscall(SYS_pidfd_open, pid, 0);
+	if (errno == ENOPROTOOPT && pid > 0)
+		pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pid_fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+		return -ENOMEM;
+	return pid_fd;
 }
 
 static int watch(struct qoi_session *session, int fd, uint32_t events,
@@ -139,13 +142,22 @@ int qoi_session_create(struct qoi_daemon *daemon, int fd)
 	struct qoi_session *session;
 	struct ucred peer = { 0, (uid_t)-1, 0 };
 	int error = check_user(daemon, fd, &peer);
+	int pid_fd = -1;
 
+	if (error == 0)
+		pid_fd = process_open(fd, peer.pid);
+	if (pid_fd == -ENOMEM) {
+		daemon->counts.clients_refused++;
+		qoi_error_log_add(&daemon->errors, "no descriptor is left for "
+						   "a client: raise ulimit -n");
+		error = -ENOMEM;
+	}
 	if (error != 0)
 		goto err_close;
 	session = calloc(1, sizeof(*session));
 	if (session == NULL) {
 		error = qoi_fail(-ENOMEM, "no memory for a session");
-		goto err_close;
+		goto err_close_process;
 	}
 	session->daemon = daemon;
 	session->state = QOI_SESSION_GREETING;
@@ -156,7 +168,7 @@ int qoi_session_create(struct qoi_daemon *daemon, int fd)
 	session->bell_page.fd = -1;
 	session->uid = peer.uid;
 	session->far.pid = peer.pid;
-	session->far.pid_fd = process_open(fd, peer.pid);
+	session->far.pid_fd = pid_fd;
 	DL_APPEND2(daemon->sessions, session, previous, next);
 	daemon->session_count++;
 	error = watch(session, fd, EPOLLIN | EPOLLRDHUP, QOI_EVENT_SOCKET);
@@ -169,6 +181,9 @@ int qoi_session_create(struct qoi_daemon *daemon, int fd)
 		make_room(daemon);
 	return error;
 
+err_close_process:
+	if (pid_fd >= 0)
+		close(pid_fd);
 err_close:
 	close(fd);
 	return error;

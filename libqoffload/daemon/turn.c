@@ -151,6 +151,20 @@ static void half_judge(struct qoi_half *half)
 	half_complete(half, fate, half->exec.error_rank);
 }
 
+/* The agent is about to end, and one of the ranks comes too late. */
+static void group_abort(struct qoi_group *group)
+{
+	for (uint32_t i = 0; i < group->count; i++) {
+		struct qoi_half *half = group->halves[i];
+
+		if (half == NULL || !half->pending)
+			continue;
+		half->exec.error_rank = half->rank;
+		qoi_exec_give_up(&half->exec, -ECONNABORTED);
+		half_complete(half, -ECONNABORTED, QOI_COMPLETION_RANK_NONE);
+	}
+}
+
 void qoi_half_start(struct qoi_half *half, uint32_t generation)
 {
 	struct qoi_session *session = half->session;
@@ -160,6 +174,7 @@ void qoi_half_start(struct qoi_half *half, uint32_t generation)
 	daemon->counts.posts++;
 	half->generation = generation;
 	if (daemon->stop_ns != 0) {
+		group_abort(half->group);
 		half_complete(half, -ECONNABORTED, QOI_COMPLETION_RANK_NONE);
 		return;
 	}

@@ -191,9 +191,11 @@ int qoi_packet_recv(int fd, struct qoi_packet *packet, size_t *bytes_out)
 		return qoi_fail(-EIO, "recvmsg: %m");
 	}
 	collect_fds(&message, packet);
-	/* None of them arrives when this process has no descriptor left. */
-	packet->fds_lost =
-		(message.msg_flags & MSG_CTRUNC) != 0 && packet->fd_count == 0;
+	/* With no descriptor left in this process, not all of them arrive. */
+	packet->fds_lost = (message.msg_flags & MSG_CTRUNC) != 0 &&
+			   packet->fd_count < QOI_PACKET_FDS_MAX;
+	if (packet->fds_lost)
+		qoi_packet_close(packet);
 	if ((message.msg_flags & MSG_TRUNC) != 0 ||
 	    ((message.msg_flags & MSG_CTRUNC) != 0 && !packet->fds_lost)) {
 		qoi_packet_close(packet);

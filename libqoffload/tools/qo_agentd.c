@@ -27,6 +27,7 @@
 #define EXIT_BAD_INPUT 2
 #define KEY_PRIVATE 256
 #define KEY_DRAIN 257
+#define KEY_NO_CROSS 258
 
 #define NS_PER_S UINT64_C(1000000000)
 /*
@@ -55,6 +56,7 @@ struct options {
 	uint32_t jobs_max;
 	uint32_t drain_s;
 	int private;
+	int no_cross;
 };
 
 static const struct argp_option argp_options[] = {
@@ -75,6 +77,10 @@ static const struct argp_option argp_options[] = {
 	{ "drain", KEY_DRAIN, "SECONDS", 0,
 	  "After SIGTERM, give requests this long to end (default: " TEXT(
 		  DRAIN_S_DEFAULT) ")",
+	  0 },
+	{ "no-cross", KEY_NO_CROSS, NULL, 0,
+	  "Never copy from or to a client's memory: what is not of "
+	  "qo_mem_alloc() is staged",
 	  0 },
 	{ "private", KEY_PRIVATE, NULL, 0,
 	  "Leave with the last client: what QO_AGENT=process starts when no "
@@ -133,6 +139,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	case KEY_DRAIN:
 		options->drain_s =
 			parse_number(state, "drain", text, DRAIN_S_MAX);
+		return 0;
+	case KEY_NO_CROSS:
+		options->no_cross = 1;
 		return 0;
 	case KEY_PRIVATE:
 		options->private = 1;
@@ -242,6 +251,7 @@ static int serve(const struct options *options, const struct qoi_config *config)
 		.yield_ns = config->agent_yield_ns,
 		.jobs_max = options->jobs_max,
 		.private = options->private,
+		.no_cross = options->no_cross,
 		.grace_ns = GRACE_NS,
 		.drain_ns = options->drain_s * NS_PER_S,
 	};

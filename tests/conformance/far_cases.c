@@ -63,7 +63,9 @@ static int who_and_how(struct qot_rank *rank)
 	const char *direct = qoc_setting(rank, "QO_AGENT_DIRECT");
 	int all = direct != NULL && strcmp(direct, "off") == 0;
 	struct qo_agent_info info = QO_AGENT_INFO_INIT;
-	int far = qoc_env(rank)->far;
+	int process = qoc_env(rank)->far;
+	/* Ranks that map nothing of each other keep their operations. */
+	int far = process && !qoc_env(rank)->faulty;
 	struct qoc_room room;
 	qo_context_t context;
 	qo_op_t bcast, gather;
@@ -72,7 +74,7 @@ static int who_and_how(struct qot_rank *rank)
 
 	QOC_PASS(qoc_join(rank, stages, &context, &team));
 	QOT_CHECK(rank, qo_agent_query(context, &info) == 0);
-	QOT_CHECK(rank, (info.kind == QO_AGENT_PROCESS) == far);
+	QOT_CHECK(rank, (info.kind == QO_AGENT_PROCESS) == process);
 	QOC_PASS(qoc_room_take(rank, context,
 			       (COUNT + rank->count) * sizeof(*values), &room));
 	values = room.address;

@@ -15,7 +15,8 @@ qo_conformance_provs += tests/conformance/shm.prov \
 	$(qo_process_provs)
 if PROVIDER_FAULT
 qo_conformance_provs += tests/conformance/fault.prov \
-	tests/conformance/fault-sleep.prov
+	tests/conformance/fault-sleep.prov \
+	tests/conformance/process-fault.prov
 endif
 endif
 endif
@@ -26,7 +27,7 @@ TESTS += $(qo_conformance_provs)
 EXTRA_DIST += tests/conformance/self.prov tests/conformance/shm.prov \
 	tests/conformance/shm-copy.prov tests/conformance/shm-sleep.prov \
 	tests/conformance/fault.prov tests/conformance/fault-sleep.prov \
-	$(qo_process_provs)
+	tests/conformance/process-fault.prov $(qo_process_provs)
 
 check_PROGRAMS += tests/conformance/conformance
 tests_conformance_conformance_SOURCES = \

@@ -45,6 +45,14 @@ qo_daemon_tests += tests/daemon/life_test
 tests_daemon_life_test_SOURCES = tests/daemon/life_test.c $(qo_daemon_stand)
 tests_daemon_life_test_LDADD = $(qo_daemon_libs)
 
+qo_daemon_tests += tests/daemon/mixed_test
+tests_daemon_mixed_test_SOURCES = tests/daemon/mixed_test.c $(qo_daemon_stand)
+tests_daemon_mixed_test_LDADD = $(qo_daemon_libs)
+
+qo_daemon_tests += tests/daemon/pause_test
+tests_daemon_pause_test_SOURCES = tests/daemon/pause_test.c $(qo_daemon_stand)
+tests_daemon_pause_test_LDADD = $(qo_daemon_libs)
+
 # A rank that is started alone, for scripts.
 tests_daemon_member_SOURCES = tests/daemon/member.c $(qo_daemon_stand)
 tests_daemon_member_LDADD = $(qo_daemon_libs)

@@ -393,19 +393,24 @@ static int all_stopped(pid_t pid)
 	return stopped;
 }
 
-int qot_freeze(pid_t pid)
+int qot_await_frozen(pid_t pid)
 {
-	if (kill(pid, SIGSTOP) != 0) {
-		perror("SIGSTOP");
-		return 1;
-	}
-	for (int ms = 0; ms < FREEZE_MS * 10; ms++) {
+	for (int look = 0; look < FREEZE_MS * 10; look++) {
 		if (all_stopped(pid))
 			return 0;
 		usleep(100);
 	}
 	fprintf(stderr, "process %d does not stop\n", (int)pid);
 	return 1;
+}
+
+int qot_freeze(pid_t pid)
+{
+	if (kill(pid, SIGSTOP) != 0) {
+		perror("SIGSTOP");
+		return 1;
+	}
+	return qot_await_frozen(pid);
 }
 
 int qot_thaw(pid_t pid)

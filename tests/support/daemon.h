@@ -71,6 +71,8 @@ int qot_use_read(pid_t pid, struct qot_use *use_out);
  * on.  Return 0, or tell and return 1.
  */
 int qot_freeze(pid_t pid);
+/* Waits only; it stops by itself, soon. */
+int qot_await_frozen(pid_t pid);
 int qot_thaw(pid_t pid);
 
 #endif
