@@ -18,6 +18,7 @@
 #include "libqoffload/base/error.h"
 #include "libqoffload/base/fail_point.h"
 #include "libqoffload/base/log.h"
+#include "libqoffload/daemon/closer.h"
 #include "libqoffload/daemon/half.h"
 #include "libqoffload/daemon/session.h"
 #include "libqoffload/shm/room.h"
@@ -29,6 +30,8 @@
 #define BUSY_LOOK 32
 /* Cycles between two pieces that are unmapped while there is other work. */
 #define FORGET_CYCLES 64
+/* For so much that waits to be unmapped, one more piece in each cycle. */
+#define FORGET_DEBT_BYTES (UINT64_C(64) << 20)
 /* Messages of one session, and new connections, that one look takes. */
 #define LOOK_MESSAGES 16
 #define LOOK_CONNECTIONS 16
@@ -66,6 +69,7 @@ static int resources_open(struct qoi_daemon *daemon)
 	struct qoi_room room;
 
 	raise_limit();
+	qoi_packet_set_closer(qoi_closer_take);
 	daemon->bounce = aligned_alloc(4096, 2 * QOI_BOUNCE_BYTES);
 	if (daemon->bounce == NULL)
 		return qoi_fail(-ENOMEM, "no memory for the daemon");
@@ -345,13 +349,27 @@ static int page_in(struct qoi_daemon *daemon)
 	return 1;
 }
 
+/*
+ * Unmaps what clients released: when there is nothing else to do, else now and
+ * then, and the more in a cycle the more there is, so that it can't pile up.
+ */
+static int forget(struct qoi_daemon *daemon, int idle)
+{
+	uint64_t pieces = daemon->forsaken_bytes / FORGET_DEBT_BYTES;
+	int done = 0;
+
+	if (idle || daemon->counts.cycles % FORGET_CYCLES == 0)
+		pieces++;
+	while (pieces-- != 0 && qoi_region_forget(daemon))
+		done = 1;
+	return done;
+}
+
 int qoi_daemon_cycle(struct qoi_daemon *daemon)
 {
 	int done = turns_take(daemon);
 
-	/* Sooner or later, also of a daemon that is never idle. */
-	if (done == 0 || daemon->counts.cycles % FORGET_CYCLES == 0)
-		done += qoi_region_forget(daemon);
+	done += forget(daemon, done == 0);
 	if (done == 0)
 		done = page_in(daemon);
 	daemon->counts.cycles++;

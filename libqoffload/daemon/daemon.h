@@ -73,6 +73,7 @@ struct qoi_daemon {
 	uint32_t group_count;
 	struct qoi_region *untouched; /* list: not paged in yet */
 	struct qoi_region *forsaken;  /* list: to be unmapped.  Owner: daemon */
+	uint64_t forsaken_bytes;      /* of those */
 	uint32_t region_count;
 	uint64_t region_bytes;
 	uint64_t half_bytes;	 /* memory that operations may take */

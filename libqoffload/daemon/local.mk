@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The daemon: one agent for all ranks of a node.
 libqoffload_core_la_SOURCES += \
+	libqoffload/daemon/closer.c \
+	libqoffload/daemon/closer.h \
 	libqoffload/daemon/daemon.c \
 	libqoffload/daemon/daemon.h \
 	libqoffload/daemon/errors.c \

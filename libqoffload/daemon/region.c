@@ -174,9 +174,11 @@ void qoi_region_put(struct qoi_daemon *daemon, struct qoi_region *region)
 		return;
 	if (region->touched < region->segment.bytes)
 		DL_DELETE2(daemon->untouched, region, previous, next);
-	daemon->region_count--;
-	daemon->region_bytes -= region->segment.bytes;
-	/* Unmapping takes as long as mapping did: nobody waits for it. */
+	/*
+	 * Unmapping takes as long as mapping did: nobody waits for it.  Until
+	 * then it counts, for it takes room.
+	 */
+	daemon->forsaken_bytes += region->segment.bytes;
 	DL_APPEND2(daemon->forsaken, region, previous, next);
 }
 
@@ -192,7 +194,10 @@ int qoi_region_forget(struct qoi_daemon *daemon)
 	piece = segment->bytes < FORGET_BYTES ? segment->bytes : FORGET_BYTES;
 	munmap(segment->base + segment->bytes - piece, piece);
 	segment->bytes -= piece;
+	daemon->region_bytes -= piece;
+	daemon->forsaken_bytes -= piece;
 	if (segment->bytes == 0) {
+		daemon->region_count--;
 		DL_DELETE2(daemon->forsaken, region, previous, next);
 		free(region);
 	}

@@ -20,6 +20,7 @@
 #include "libqoffload/base/error.h"
 #include "libqoffload/base/fail_point.h"
 #include "libqoffload/base/log.h"
+#include "libqoffload/daemon/closer.h"
 #include "libqoffload/daemon/half.h"
 
 /*
@@ -224,6 +225,58 @@ static void detach(struct qoi_session *session, int fate)
 		     fate == -EPIPE ? "left" : "is lost", left);
 }
 
+/*
+ * A client may be wrong as often as it likes: it is told, and the daemon's
+ * error log has each error once, so that nobody can fill the log.
+ */
+static int log_quiet(void)
+{
+	int level = qoi_log_level();
+
+	if (level < QOI_LOG_DEBUG)
+		qoi_log_set_level(QOI_LOG_ERROR - 1);
+	return level;
+}
+
+static int receive(struct qoi_session *session,
+		   struct qoi_attach_message *message)
+{
+	int level = log_quiet();
+	int rc = qoi_attach_recv(session->fd, message);
+
+	qoi_log_set_level(level);
+	return rc;
+}
+
+/* Mapping memory and checking steps take longer than all the rest. */
+static uint32_t cost_of(const struct qoi_attach_message *message)
+{
+	switch (message->header.kind) {
+	case QOI_ATTACH_HELLO:
+	case QOI_ATTACH_REGION_ADD:
+	case QOI_ATTACH_OP_ADD:
+		return COST_HIGH;
+	default:
+		return 1;
+	}
+}
+
+/* What lies unread holds descriptors.  Returns 1 when nothing is left. */
+static int drain(struct qoi_session *session)
+{
+	struct qoi_attach_message message;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < LAST_WORDS_MAX; i++) {
+		rc = receive(session, &message);
+		if (rc != 0 && rc != -EBADMSG)
+			return 1;
+		if (rc == 0)
+			qoi_attach_message_close(&message);
+	}
+	return 0;
+}
+
 void qoi_session_destroy(struct qoi_session *session, int fate)
 {
 	struct qoi_daemon *daemon = session->daemon;
@@ -238,10 +291,11 @@ void qoi_session_destroy(struct qoi_session *session, int fate)
 	DL_DELETE2(daemon->sessions, session, previous, next);
 	daemon->session_count--;
 	unwatch(session, session->fd);
-	/* Descriptors that nobody read would be closed by the kernel's rules. */
 	shutdown(session->fd, SHUT_RDWR);
-	(void)qoi_session_last_words(session);
-	close(session->fd);
+	if (drain(session))
+		close(session->fd);
+	else
+		qoi_closer_take(session->fd);
 	unwatch(session, session->far.pid_fd);
 	if (session->far.pid_fd >= 0)
 		close(session->far.pid_fd);
@@ -256,19 +310,6 @@ int qoi_session_is_dead(const struct qoi_session *session)
 		return poll(&process, 1, 0) > 0;
 	return session->far.pid > 0 && kill(session->far.pid, 0) != 0 &&
 	       errno == ESRCH;
-}
-
-/*
- * A client may be wrong as often as it likes: it is told, and the daemon's
- * error log has each error once, so that nobody can fill the log.
- */
-static int log_quiet(void)
-{
-	int level = qoi_log_level();
-
-	if (level < QOI_LOG_DEBUG)
-		qoi_log_set_level(QOI_LOG_ERROR - 1);
-	return level;
 }
 
 static void refuse(struct qoi_session *session,
@@ -325,29 +366,6 @@ static int answer(struct qoi_session *session,
 	if (rc != 0)
 		return -ECONNRESET;
 	return is_first && error != 0 ? -ECONNRESET : 0;
-}
-
-static int receive(struct qoi_session *session,
-		   struct qoi_attach_message *message)
-{
-	int level = log_quiet();
-	int rc = qoi_attach_recv(session->fd, message);
-
-	qoi_log_set_level(level);
-	return rc;
-}
-
-/* Mapping memory and checking steps take longer than all the rest. */
-static uint32_t cost_of(const struct qoi_attach_message *message)
-{
-	switch (message->header.kind) {
-	case QOI_ATTACH_HELLO:
-	case QOI_ATTACH_REGION_ADD:
-	case QOI_ATTACH_OP_ADD:
-		return COST_HIGH;
-	default:
-		return 1;
-	}
 }
 
 int qoi_session_read(struct qoi_session *session, uint32_t budget)

@@ -17,6 +17,8 @@
 #define SEND_BUFFER_BYTES (1 << 20)
 /* Where the kernel does not say. */
 #define OVERFLOW_UID 65534
+/* SCM_MAX_FD of the kernel. */
+#define FDS_SENT_MAX 253
 
 int qoi_packet_socket(int *fd_out)
 {
@@ -85,13 +87,21 @@ void qoi_packet_init(struct qoi_packet *packet, void *data, size_t bytes)
 		packet->fds[i] = -1;
 }
 
+static void close_now(int fd)
+{
+	close(fd);
+}
+
+static void (*close_stranger)(int fd) = close_now;
+
+void qoi_packet_set_closer(void (*closer)(int fd))
+{
+	close_stranger = closer == NULL ? close_now : closer;
+}
+
 void qoi_packet_close_fd(int fd)
 {
-	const struct linger at_once = { .l_onoff = 1, .l_linger = 0 };
-
-	/* Of a socket, whose owner may have told it to wait for its peer. */
-	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-	close(fd);
+	close_stranger(fd);
 }
 
 void qoi_packet_close(struct qoi_packet *packet)
@@ -141,31 +151,41 @@ int qoi_packet_send(int fd, const struct qoi_packet *packet)
 	}
 }
 
-static void collect_fds(struct msghdr *message, struct qoi_packet *packet)
+/* Returns 1 when more came than are wanted; those are closed. */
+static int collect_fds(struct msghdr *message, struct qoi_packet *packet)
 {
 	struct cmsghdr *header = CMSG_FIRSTHDR(message);
+	int excess = 0;
 
 	for (; header != NULL; header = CMSG_NXTHDR(message, header)) {
+		const unsigned char *data = CMSG_DATA(header);
 		size_t count;
 
 		if (header->cmsg_level != SOL_SOCKET ||
 		    header->cmsg_type != SCM_RIGHTS)
 			continue;
 		count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		if (count > QOI_PACKET_FDS_MAX - packet->fd_count)
-			count = QOI_PACKET_FDS_MAX - packet->fd_count;
-		memcpy(packet->fds + packet->fd_count, CMSG_DATA(header),
-		       count * sizeof(int));
-		packet->fd_count += (uint32_t)count;
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, data + i * sizeof(fd), sizeof(fd));
+			if (packet->fd_count < QOI_PACKET_FDS_MAX) {
+				packet->fds[packet->fd_count++] = fd;
+				continue;
+			}
+			excess = 1;
+			qoi_packet_close_fd(fd);
+		}
 	}
+	return excess;
 }
 
 int qoi_packet_recv(int fd, struct qoi_packet *packet, size_t *bytes_out)
 {
-	/* Room for exactly the descriptors we take: the kernel drops others. */
+	/* Room for all that can come: what the kernel drops, it drops here. */
 	union {
 		struct cmsghdr header;
-		char bytes[CMSG_SPACE(QOI_PACKET_FDS_MAX * sizeof(int))];
+		char bytes[CMSG_SPACE(FDS_SENT_MAX * sizeof(int))];
 	} control;
 	struct msghdr message = {
 		.msg_iov = packet->parts,
@@ -175,6 +195,7 @@ int qoi_packet_recv(int fd, struct qoi_packet *packet, size_t *bytes_out)
 	};
 	int flags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC;
 	ssize_t bytes = recvmsg(fd, &message, flags);
+	int excess;
 
 	/*
 	 * A peer that closes with unread messages leaves this error, once,
@@ -190,14 +211,12 @@ int qoi_packet_recv(int fd, struct qoi_packet *packet, size_t *bytes_out)
 			return -ECONNRESET;
 		return qoi_fail(-EIO, "recvmsg: %m");
 	}
-	collect_fds(&message, packet);
+	excess = collect_fds(&message, packet);
 	/* With no descriptor left in this process, not all of them arrive. */
-	packet->fds_lost = (message.msg_flags & MSG_CTRUNC) != 0 &&
-			   packet->fd_count < QOI_PACKET_FDS_MAX;
+	packet->fds_lost = (message.msg_flags & MSG_CTRUNC) != 0;
 	if (packet->fds_lost)
 		qoi_packet_close(packet);
-	if ((message.msg_flags & MSG_TRUNC) != 0 ||
-	    ((message.msg_flags & MSG_CTRUNC) != 0 && !packet->fds_lost)) {
+	if ((message.msg_flags & MSG_TRUNC) != 0 || excess) {
 		qoi_packet_close(packet);
 		return -EBADMSG;
 	}

@@ -55,10 +55,12 @@ int qoi_packet_next(int fd, size_t *bytes_out);
 
 void qoi_packet_init(struct qoi_packet *packet, void *data, size_t bytes);
 void qoi_packet_close(struct qoi_packet *packet);
-/*
- * Closes a descriptor that a stranger sent, of whatever sort it is, without
- * waiting as a socket may be made to.
- */
+/* Closes a descriptor that a stranger sent, of whatever sort it is. */
 void qoi_packet_close_fd(int fd);
+/*
+ * How that is done in this process, for who must not wait for it; NULL: by
+ * close(2).  Before the first packet is received.
+ */
+void qoi_packet_set_closer(void (*closer)(int fd));
 
 #endif

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libqoffload/base/config.h"
@@ -45,7 +46,7 @@ int target_close(void **state)
 		qoi_daemon_close(target);
 	target = NULL;
 	memset(&target_params, 0, sizeof(target_params));
-	return open_descriptors() != descriptors_before;
+	return !descriptors_come_to(descriptors_before);
 }
 
 void target_settle(void)
@@ -130,6 +131,19 @@ int open_descriptors(void)
 		count++;
 	closedir(folder);
 	return count;
+}
+
+int descriptors_come_to(int expected)
+{
+	const struct timespec pause = { 0, 1000000 };
+
+	for (int i = 0; i < 5000; i++) {
+		if (open_descriptors() == expected)
+			return 1;
+		nanosleep(&pause, NULL);
+	}
+	print_error("%d descriptors, not %d\n", open_descriptors(), expected);
+	return 0;
 }
 
 int shared_mappings(void)

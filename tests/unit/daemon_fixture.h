@@ -38,6 +38,8 @@ void client_leave(struct raw_client *client);
 int is_hung_up(int fd);
 
 int open_descriptors(void);
+/* 1 as soon as so many are open: some are closed by a thread. */
+int descriptors_come_to(int expected);
 /* Mappings of memory files, the clients' own ones included. */
 int shared_mappings(void);
 

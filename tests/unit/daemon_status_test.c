@@ -69,6 +69,7 @@ static void the_total_counts_what_is_there(void **state)
 	assert_true(total->cpu_ns > 0);
 	client_leave(&clients[0]);
 	raw_close(&clients[1]);
+	target_run();
 	assert_int_equal(ask(&observer, QOI_STATUS_TOTAL, 0, &answer), 0);
 	assert_int_equal(total->clients, 0);
 	assert_int_equal(total->clients_ever, 2);
