@@ -311,13 +311,33 @@ static void busy_count(struct qoi_daemon *daemon)
 	}
 }
 
+/*
+ * A client that gave us up, because we stood still, may use its memory for
+ * anything by now: nothing of it is touched any more.
+ */
+static void revoked_end(struct qoi_daemon *daemon)
+{
+	struct qoi_session *session = daemon->sessions;
+
+	while (session != NULL) {
+		struct qoi_session *next = session->next;
+
+		if (session->state == QOI_SESSION_LIVE &&
+		    qoi_observe32(session->far.revoked) != 0)
+			qoi_session_destroy(session, -ECONNRESET);
+		session = next;
+	}
+}
+
 /* Each time another session is the first, so that none is favoured. */
 static int turns_take(struct qoi_daemon *daemon)
 {
-	struct qoi_session *first = daemon->turn;
+	struct qoi_session *first;
 	struct qoi_session *session;
 	int done = 0;
 
+	revoked_end(daemon);
+	first = daemon->turn;
 	if (first == NULL)
 		first = daemon->sessions;
 	if (first == NULL)

@@ -239,8 +239,13 @@ static int advance(struct qoi_half *half, struct qoi_budget *budget)
 static int move(struct qoi_half *half, uint64_t share)
 {
 	struct qoi_budget budget = { .bytes = share, .in_cycle = 1 };
-	int result = advance(half, &budget);
+	const uint32_t *revoked = half->session->far.revoked;
+	int result;
 
+	/* We may have stood still since the cycle began. */
+	if (revoked != NULL && qoi_observe32(revoked) != 0)
+		return 0;
+	result = advance(half, &budget);
 	moved_count(half, share - budget.bytes);
 	peers_wake(half);
 	QOI_FAIL_POINT("half_moved");

@@ -195,6 +195,29 @@ static void a_client_that_left_can_wake_nobody(void **state)
 	close(wake_fd);
 }
 
+/* It gave us up while we stood still: its memory may be anything by now. */
+static void a_client_that_revoked_its_memory_is_let_go(void **state)
+{
+	struct raw_client client, other;
+	struct qoi_layout_attach_page *page;
+
+	(void)state;
+	client_attach(&client, "job");
+	client_attach(&other, "job");
+	assert_int_equal(client_region_add(&client, 0), 0);
+	target_run();
+	assert_int_equal(target->client_count, 2);
+	page = (void *)client.segment.base;
+	page->revoked = 1;
+	qoi_daemon_cycle(target);
+	assert_int_equal(target->client_count, 1);
+	target_run();
+	assert_int_equal(target->region_count, 0);
+	assert_int_equal(target->counts.clients_lost, 1);
+	raw_close(&client);
+	client_leave(&other);
+}
+
 static void silent_connections_take_no_room_from_others(void **state)
 {
 	struct raw_client silent[200], client;
@@ -346,6 +369,7 @@ int main(void)
 		TEST(a_good_bye_counts_behind_a_question),
 		TEST(a_closed_socket_alone_is_a_loss),
 		TEST(a_client_that_left_can_wake_nobody),
+		TEST(a_client_that_revoked_its_memory_is_let_go),
 		TEST(silent_connections_take_no_room_from_others),
 		TEST(a_crowd_that_says_hello_is_let_in),
 		TEST(nothing_stays_of_300_sessions),
