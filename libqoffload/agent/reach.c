@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#define _GNU_SOURCE /* process_vm_readv */
+#define _GNU_SOURCE /* process_vm_readv, POLLRDHUP */
 #include "libqoffload/agent/reach.h"
 
 #include <errno.h>
@@ -11,12 +11,15 @@
 #include "libqoffload/base/error.h"
 #include "libqoffload/shm/atomic.h"
 
-/* Its number may be another process's by now. */
+/* Its number may be another process's by now, or it another program. */
 static int has_ended(const struct qoi_far *far)
 {
-	struct pollfd wait = { .fd = far->pid_fd, .events = POLLIN };
+	struct pollfd ends[] = {
+		{ .fd = far->pid_fd, .events = POLLIN },
+		{ .fd = far->socket, .events = POLLRDHUP },
+	};
 
-	return far->pid_fd >= 0 && poll(&wait, 1, 0) > 0;
+	return poll(ends, 2, 0) > 0;
 }
 
 static int copy_error(const struct qoi_far *far, const char *what,

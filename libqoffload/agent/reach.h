@@ -15,6 +15,7 @@
 struct qoi_far {
 	pid_t pid;
 	int pid_fd; /* readable once it has ended; -1: not known */
+	int socket; /* hangs up when it ends, or runs another program; or -1 */
 	/* Not 0 once it takes no copies any more.  In its memory, or NULL. */
 	const uint32_t *revoked;
 };

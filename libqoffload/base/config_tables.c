@@ -63,7 +63,9 @@ static const struct qoi_config_entry agent_entries[] = {
 	  "what the launcher says",
 	  AT(agent_job) },
 	{ "QO_AGENT_TIMEOUT", QOI_CONFIG_DURATION, "10s", MS, 3600 * SECOND,
-	  NULL, "ns", "how long to wait for an answer of the daemon",
+	  NULL, "ns",
+	  "how long to wait for an answer of the daemon, which is given up "
+	  "then: what it has under way fails",
 	  AT(agent_timeout) },
 	{ "QO_AGENT_LANES", QOI_CONFIG_UINT, "4", 1, 16, NULL, "lanes",
 	  "command queues to the daemon; threads that post share them",

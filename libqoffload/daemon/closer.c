@@ -5,22 +5,23 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "libqoffload/base/log.h"
 
-#define WAITING_MAX 4096
+struct waiting {
+	struct waiting *next;
+	int fd;
+};
 
 /* One for the process: it outlives every daemon in it. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
-	int fds[WAITING_MAX]; /* ring */
-	uint32_t first;
-	uint32_t count;
-	int runs; /* 1: there is a thread; -1: there can be none */
+	struct waiting *first; /* a descriptor each, of which there are few */
+	int runs;	       /* 1: there is a thread; -1: there can be none */
 } closer = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	     .more = PTHREAD_COND_INITIALIZER };
 
@@ -29,15 +30,15 @@ static void *closer_main(void *arg)
 	(void)arg;
 	pthread_mutex_lock(&closer.lock);
 	for (;;) {
-		int fd;
+		struct waiting *waiting;
 
-		while (closer.count == 0)
+		while (closer.first == NULL)
 			pthread_cond_wait(&closer.more, &closer.lock);
-		fd = closer.fds[closer.first];
-		closer.first = (closer.first + 1) % WAITING_MAX;
-		closer.count--;
+		waiting = closer.first;
+		closer.first = waiting->next;
 		pthread_mutex_unlock(&closer.lock);
-		close(fd);
+		close(waiting->fd);
+		free(waiting);
 		pthread_mutex_lock(&closer.lock);
 	}
 	return NULL;
@@ -64,18 +65,22 @@ static void closer_start(void)
 
 void qoi_closer_take(int fd)
 {
+	struct waiting *waiting;
+
 	/* Shared memory has nothing to wait for. */
 	if (fcntl(fd, F_GET_SEALS) >= 0) {
 		close(fd);
 		return;
 	}
+	waiting = malloc(sizeof(*waiting));
+	if (waiting == NULL)
+		return;
+	waiting->fd = fd;
 	pthread_mutex_lock(&closer.lock);
 	if (closer.runs == 0)
 		closer_start();
-	if (closer.runs > 0 && closer.count < WAITING_MAX) {
-		closer.fds[(closer.first + closer.count) % WAITING_MAX] = fd;
-		closer.count++;
-		pthread_cond_signal(&closer.more);
-	}
+	waiting->next = closer.first;
+	closer.first = waiting;
+	pthread_cond_signal(&closer.more);
 	pthread_mutex_unlock(&closer.lock);
 }

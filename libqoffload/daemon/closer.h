@@ -8,9 +8,9 @@
 #define QOI_CLOSER_H
 
 /*
- * Closes fd, now or later; a sealed memory file at once.  If that thread is
- * stuck with many, or can't be had, fd stays open: it is one of those that the
- * limit of open files bounds.  Any thread.
+ * Closes fd, now or later; a sealed memory file at once.  Those that wait for a
+ * thread that is stuck, or can't be had, are bounded by the limit of open
+ * files.  Any thread.
  */
 void qoi_closer_take(int fd);
 

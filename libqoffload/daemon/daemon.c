@@ -21,7 +21,6 @@
 #include "libqoffload/daemon/closer.h"
 #include "libqoffload/daemon/half.h"
 #include "libqoffload/daemon/session.h"
-#include "libqoffload/shm/room.h"
 
 /* Cycles, and things done in them, between two looks at the sockets. */
 #define LOOK_WORK 256
@@ -32,6 +31,7 @@
 #define FORGET_CYCLES 64
 /* For so much that waits to be unmapped, one more piece in each cycle. */
 #define FORGET_DEBT_BYTES (UINT64_C(64) << 20)
+#define FORGET_PIECES_MAX 8
 /* Messages of one session, and new connections, that one look takes. */
 #define LOOK_MESSAGES 16
 #define LOOK_CONNECTIONS 16
@@ -66,17 +66,12 @@ static int place(struct qoi_daemon *daemon)
 
 static int resources_open(struct qoi_daemon *daemon)
 {
-	struct qoi_room room;
-
 	raise_limit();
 	qoi_packet_set_closer(qoi_closer_take);
 	daemon->bounce = aligned_alloc(4096, 2 * QOI_BOUNCE_BYTES);
 	if (daemon->bounce == NULL)
 		return qoi_fail(-ENOMEM, "no memory for the daemon");
 	memset(daemon->bounce, 0, 2 * QOI_BOUNCE_BYTES);
-	/* The rest is for clients, whose memory the daemon lives on. */
-	qoi_room_find("/proc", "/sys/fs/cgroup", &room);
-	daemon->half_bytes_max = room.available_bytes / 2;
 	if (getrandom(daemon->id, sizeof(daemon->id), 0) !=
 	    (ssize_t)sizeof(daemon->id))
 		return qoi_fail(-EIO, "getrandom: %m");
@@ -378,6 +373,8 @@ static int forget(struct qoi_daemon *daemon, int idle)
 	uint64_t pieces = daemon->forsaken_bytes / FORGET_DEBT_BYTES;
 	int done = 0;
 
+	if (pieces > FORGET_PIECES_MAX)
+		pieces = FORGET_PIECES_MAX;
 	if (idle || daemon->counts.cycles % FORGET_CYCLES == 0)
 		pieces++;
 	while (pieces-- != 0 && qoi_region_forget(daemon))

@@ -9,6 +9,7 @@
 #include "libqoffload/base/error.h"
 #include "libqoffload/base/fail_point.h"
 #include "libqoffload/daemon/group.h"
+#include "libqoffload/shm/room.h"
 
 /* Slots of the table of halves, at first. */
 #define HALVES_ROOM 16
@@ -234,6 +235,24 @@ static uint64_t memory_needed(const struct qoi_layout_attach_op *ask,
 	return bytes;
 }
 
+/* Half of what is free now is for what may come; the rest is the clients'. */
+static void memory_look(struct qoi_daemon *daemon)
+{
+	struct qoi_room room;
+
+	qoi_room_find("/proc", "/sys/fs/cgroup", &room);
+	daemon->half_bytes_max = daemon->half_bytes + room.available_bytes / 2;
+}
+
+static int memory_fits(const struct qoi_session *session, uint64_t bytes)
+{
+	const struct qoi_daemon *daemon = session->daemon;
+	uint64_t limit = daemon->half_bytes_max;
+
+	return bytes <= limit && daemon->half_bytes <= limit - bytes &&
+	       session->half_bytes + bytes <= limit / 2;
+}
+
 /* No client may take all, and all together not more than there is. */
 static int memory_take(struct qoi_half *half,
 		       const struct qoi_layout_attach_op *ask,
@@ -242,10 +261,12 @@ static int memory_take(struct qoi_half *half,
 	struct qoi_session *session = half->session;
 	struct qoi_daemon *daemon = session->daemon;
 	uint64_t bytes = memory_needed(ask, steps);
-	uint64_t limit = daemon->half_bytes_max;
+	uint64_t limit;
 
-	if (bytes > limit || daemon->half_bytes > limit - bytes ||
-	    session->half_bytes + bytes > limit / 2)
+	if (!memory_fits(session, bytes))
+		memory_look(daemon);
+	limit = daemon->half_bytes_max;
+	if (!memory_fits(session, bytes))
 		return qoi_fail(
 			-ENOMEM,
 			"operations of this client would take %llu MiB "

@@ -170,6 +170,7 @@ int qoi_session_create(struct qoi_daemon *daemon, int fd)
 	session->uid = peer.uid;
 	session->far.pid = peer.pid;
 	session->far.pid_fd = pid_fd;
+	session->far.socket = fd;
 	DL_APPEND2(daemon->sessions, session, previous, next);
 	daemon->session_count++;
 	error = watch(session, fd, EPOLLIN | EPOLLRDHUP, QOI_EVENT_SOCKET);

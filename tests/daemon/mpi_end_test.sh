@@ -53,6 +53,7 @@ for mpi in openmpi mpich; do
 	any=yes
 	QO_AGENT_PROGRAM=/nonexistent
 	export QO_AGENT_PROGRAM
+	: >"$work/daemon"
 	"$agentd" --socket "$QO_AGENT_SOCKET" >"$work/daemon" 2>&1 &
 	daemon=$!
 	tries=250

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <qoffload/error.h>
 #include <qoffload/types.h>
 
 #include "libqoffload/shm/completion.h"
@@ -59,7 +60,6 @@ static void what_a_client_asks_is_checked(void **state)
 	REFUSED(-EINVAL, ask.buffer_region[1] = 1);
 	REFUSED(-EINVAL, ask.buffer_kind[0] = QOI_BUFFER_ADDRESS;
 		ask.buffer_offset[0] = UINT64_MAX - 3);
-	REFUSED(-ENOMEM, ask.scratch_bytes = UINT64_C(600) << 20);
 	clients[0].session.reach = QOI_REACH_READ;
 	REFUSED(-EPERM, ask.buffer_kind[1] = QOI_BUFFER_ADDRESS);
 #undef REFUSED
@@ -68,6 +68,34 @@ static void what_a_client_asks_is_checked(void **state)
 	assert_int_equal(ask_refused(&good, schedule), -EPROTO);
 	assert_int_equal(the_daemon.group_count, 1);
 	assert_int_equal(qoi_half_drop(&clients[0].session, 99), -EBADF);
+	qoi_schedule_destroy(schedule);
+}
+
+/* Memory that is asked for counts, touched or not. */
+static void what_operations_may_take_is_bounded(void **state)
+{
+	const struct qoi_coll coll = { .kind = QOI_ALLTOALL,
+				       .type = QO_UINT64,
+				       .elements = 10,
+				       .count = 2 };
+	struct qoi_schedule *schedule;
+	struct qoi_layout_attach_op ask;
+	int error = 0;
+
+	(void)state;
+	assert_int_equal(qoi_schedule_compile(&coll, NULL, NULL, &schedule), 0);
+	for (uint32_t i = 0; i < 4096 && error == 0; i++) {
+		ask_fill(&ask, schedule, &clients[0], i, 1);
+		ask.scratch_bytes = QOI_SCRATCH_MAX;
+		error = ask_refused(&ask, schedule);
+	}
+	assert_int_equal(error, -ENOMEM);
+	assert_non_null(strstr(qo_error_detail(), "of the daemon"));
+	/* Another client is not refused for that. */
+	ask_fill(&ask, schedule, &clients[1], 5000, 1);
+	assert_int_equal(qoi_half_add(&clients[1].session, &ask,
+				      steps_copy(schedule), &clients[1].op),
+			 0);
 	qoi_schedule_destroy(schedule);
 }
 
@@ -124,6 +152,7 @@ int main(void)
 	cmocka_unit_test_setup_teardown(name_, ranks_setup, ranks_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(what_a_client_asks_is_checked),
+		CASE(what_operations_may_take_is_bounded),
 		CASE(nonsense_in_a_lane_is_counted_and_passed_over),
 		CASE(a_post_before_all_ranks_came_fails),
 	};

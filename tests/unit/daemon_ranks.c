@@ -29,6 +29,7 @@ static void client_open(struct client *client, uint32_t number)
 	session->number = number;
 	session->far.pid = getpid();
 	session->far.pid_fd = -1;
+	session->far.socket = -1;
 	session->reach = QOI_REACH_READ | QOI_REACH_WRITE;
 	session->offer = offer;
 	assert_int_equal(qoi_attach_places(&offer, &session->places), 0);
@@ -66,7 +67,6 @@ int ranks_setup(void **state)
 {
 	(void)state;
 	memset(&the_daemon, 0, sizeof(the_daemon));
-	the_daemon.half_bytes_max = UINT64_C(1) << 30;
 	the_daemon.bounce = aligned_alloc(64, 2 * QOI_BOUNCE_BYTES);
 	for (uint32_t i = 0; i < RANKS; i++)
 		client_open(&clients[i], i);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,6 +38,7 @@ static void child_start(struct child *child)
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(pipe(ready), 0);
 	memset(child, 0, sizeof(*child));
+	child->far.socket = -1;
 	child->far.pid = fork();
 	if (child->far.pid == 0) {
 		close(ends[1]);
@@ -120,6 +122,25 @@ static void a_process_that_ended_is_lost(void **state)
 	close(child.far.pid_fd);
 }
 
+/* As by exec(): the process lives, its memory is another's. */
+static void one_whose_socket_hung_up_is_lost(void **state)
+{
+	struct child child;
+	int ends[2];
+
+	(void)state;
+	child_start(&child);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	child.far.socket = ends[0];
+	assert_int_equal(qoi_far_read(&child.far, at(memory), local, 8), 0);
+	close(ends[1]);
+	memset(local, 0xaa, sizeof(local));
+	assert_int_equal(qoi_far_write(&child.far, at(memory), local, BYTES),
+			 -ECONNRESET);
+	assert_int_equal(WEXITSTATUS(child_end(&child)), 1);
+	close(ends[0]);
+}
+
 /* It has given us up: what was its buffer may be anything now. */
 static void what_was_revoked_is_not_touched(void **state)
 {
@@ -170,6 +191,7 @@ int main(void)
 		cmocka_unit_test(bytes_go_both_ways),
 		cmocka_unit_test(memory_that_is_not_there_is_told),
 		cmocka_unit_test(a_process_that_ended_is_lost),
+		cmocka_unit_test(one_whose_socket_hung_up_is_lost),
 		cmocka_unit_test(what_was_revoked_is_not_touched),
 		cmocka_unit_test(another_process_of_that_number_is_not_touched),
 	};
