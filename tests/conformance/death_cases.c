@@ -3,7 +3,6 @@
  * A rank is killed in the middle: what needs it fails and says so on every
  * survivor, what doesn't goes on, nobody hangs and nothing is left behind.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -24,19 +23,6 @@ static const char *const ring[] = { "QO_COLL_ALLREDUCE=ring",
 				    "QO_COLL_BARRIER=dissemination", NULL };
 static const char *const doubling[] = { "QO_COLL_ALLREDUCE=doubling",
 					"QO_COLL_BARRIER=dissemination", NULL };
-
-static int shm_entries(void)
-{
-	DIR *dir = opendir("/dev/shm");
-	int count = 0;
-
-	if (dir == NULL)
-		return 0;
-	while (readdir(dir) != NULL)
-		count++;
-	closedir(dir);
-	return count;
-}
 
 static void die(void)
 {
@@ -118,7 +104,7 @@ static int objects_free(struct qot_rank *rank, struct objects *objects)
 static int killed_in_operation(struct qot_rank *rank)
 {
 	struct objects objects;
-	int entries = shm_entries();
+	int entries = qot_shm_entries();
 	int64_t since;
 
 	QOC_PASS(objects_make(rank, &objects));
@@ -135,7 +121,7 @@ static int killed_in_operation(struct qot_rank *rank)
 	/* Those who live, among themselves. */
 	for (int i = 0; i < 20; i++)
 		QOC_PASS(qot_run_op(objects.apart));
-	QOT_CHECK(rank, shm_entries() <= entries);
+	QOT_CHECK(rank, qot_shm_entries() <= entries);
 	return objects_free(rank, &objects);
 }
 

@@ -183,7 +183,7 @@ static int losing_rank(struct qot_rank *rank)
 }
 
 /* The daemon ends at a step of its own. */
-static int at_point(const void *param)
+static int QOD_HOOKED at_point(const void *param)
 {
 	static const char *const ways[] = { "map", "cross", "stage" };
 	static const uint32_t counts[] = { 1, 2, 6 };
@@ -246,7 +246,7 @@ static int attaching_rank(struct qot_rank *rank)
 	return qoc_leave(rank, context, team);
 }
 
-static int in_attach(const void *param)
+static int QOD_HOOKED in_attach(const void *param)
 {
 	static const char *const points[] = { "daemon_accepted", "daemon_hello",
 					      "daemon_welcome" };
@@ -279,7 +279,7 @@ static int leaving_rank(struct qot_rank *rank)
 	return qoc_leave(rank, context, team);
 }
 
-static int in_farewell(const void *param)
+static int QOD_HOOKED in_farewell(const void *param)
 {
 	struct qod_stand stand;
 	int failed;

@@ -165,7 +165,7 @@ static int dying_rank(struct qot_rank *rank)
 }
 
 /* Every count of a point, on one daemon. */
-static int at_point(const void *param)
+static int QOD_HOOKED at_point(const void *param)
 {
 	struct plan plan = *(const struct plan *)param;
 	struct qod_stand stand;
@@ -291,7 +291,7 @@ static int beside_attach(struct qot_rank *rank)
 	return qoc_leave(&pair, context, team);
 }
 
-static int in_attach(const void *param)
+static int QOD_HOOKED in_attach(const void *param)
 {
 	struct qod_stand stand;
 

@@ -4,7 +4,6 @@
  * memory of the daemon stay as they were, and so does the file system.
  */
 #define _GNU_SOURCE /* usleep */
-#include <dirent.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,19 +20,6 @@
 #define SLACK_KIB 1024
 #define SLACK_MAPS 4
 #define BYTES (UINT64_C(256) << 10)
-
-static uint32_t shm_entries(void)
-{
-	DIR *dir = opendir("/dev/shm");
-	uint32_t count = 0;
-
-	if (dir == NULL)
-		return 0;
-	while (readdir(dir) != NULL)
-		count++;
-	closedir(dir);
-	return count;
-}
 
 /* Regions, operations, a request under way; then it ends somehow. */
 static int generation_rank(struct qot_rank *rank)
@@ -100,7 +86,7 @@ static int use_grew(const struct qot_use *before, const struct qot_use *after)
 static int generations(const void *param)
 {
 	uint32_t count = qod_long() ? GENERATIONS_LONG : GENERATIONS;
-	uint32_t entries = shm_entries();
+	int entries = qot_shm_entries();
 	struct qot_use before = { 0 }, after;
 	struct qod_stand stand;
 	int failed = 0;
@@ -120,7 +106,7 @@ static int generations(const void *param)
 	if (failed == 0)
 		failed = use_grew(&before, &after);
 	failed += qod_close(&stand);
-	if (shm_entries() > entries) {
+	if (qot_shm_entries() > entries) {
 		fprintf(stderr, "something is left in /dev/shm\n");
 		failed++;
 	}
@@ -195,7 +181,7 @@ static uint32_t sockets_named(const char *text)
 static int anybody(const void *param)
 {
 	uint32_t turns = qod_long() ? 100 : 15;
-	uint32_t entries = shm_entries();
+	int entries = qot_shm_entries();
 	int failed = 0;
 
 	(void)param;
@@ -215,7 +201,7 @@ static int anybody(const void *param)
 		qot_daemon_kill(&stand.daemon);
 		failed += sockets_named(stand.daemon.name) != 0;
 	}
-	if (shm_entries() > entries) {
+	if (qot_shm_entries() > entries) {
 		fprintf(stderr, "something is left in /dev/shm\n");
 		failed++;
 	}

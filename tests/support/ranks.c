@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "tests/support/ranks.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -314,4 +315,32 @@ int qot_run_threads(uint32_t count, qot_rank_fn fn, void *arg)
 	}
 	munmap(gather, sizeof(*gather));
 	return failed;
+}
+
+static int is_of_mpi(const char *name)
+{
+	static const char *const others[] = { "vader_segment", "sm_segment",
+					      "osc",	       "mpich",
+					      "ucx",	       "pmix",
+					      "gds",	       "psm" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (strncmp(name, others[i], strlen(others[i])) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+int qot_shm_entries(void)
+{
+	DIR *dir = opendir("/dev/shm");
+	const struct dirent *entry;
+	int count = 0;
+
+	if (dir == NULL)
+		return 0;
+	while ((entry = readdir(dir)) != NULL)
+		count += !is_of_mpi(entry->d_name);
+	closedir(dir);
+	return count;
 }

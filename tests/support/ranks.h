@@ -44,6 +44,12 @@ void qot_limit(uint32_t seconds, const char *what);
  */
 struct qot_gather *qot_gather_map(const char *path);
 
+/*
+ * Entries of /dev/shm but those of MPI libraries, whose jobs may run beside
+ * this test: there must be no more of them after than before.
+ */
+int qot_shm_entries(void);
+
 /* The out-of-band allgather of a rank, for qo_team_create(). */
 struct qo_oob qot_oob(struct qot_rank *rank);
 

@@ -224,7 +224,6 @@ static void answers_and_refusals_reach_who_asked(void **state)
 	assert_false(qoi_link_is_lost(link_));
 }
 
-/* Then it is given up: it may touch this process no more, and is lost. */
 static void an_answer_that_does_not_come_is_waited_for_once(void **state)
 {
 	const struct qoi_layout_attach_page *page;
