@@ -8,6 +8,8 @@ libqoffload_core_la_SOURCES += \
 	libqoffload/agent/command.h \
 	libqoffload/agent/exec.c \
 	libqoffload/agent/exec.h \
+	libqoffload/agent/idle.c \
+	libqoffload/agent/idle.h \
 	libqoffload/agent/mesh.c \
 	libqoffload/agent/mesh.h \
 	libqoffload/agent/object.c \

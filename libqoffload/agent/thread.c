@@ -11,56 +11,10 @@
 #include <unistd.h>
 
 #include "libqoffload/agent/agent.h"
+#include "libqoffload/agent/idle.h"
 #include "libqoffload/base/clock.h"
 #include "libqoffload/base/error.h"
 #include "libqoffload/base/log.h"
-
-/* Looks between two readings of the clock while it spins. */
-#define SPINS_PER_CLOCK 16
-
-/* How long the agent has found nothing to do. */
-struct idle {
-	int strategy; /* enum qoi_config_idle */
-	uint32_t spins;
-	int64_t since_ns; /* 0: not idle */
-	int64_t spin_ns;
-	int64_t yield_ns; /* from since_ns, after the spin */
-};
-
-static void idle_init(struct idle *idle, const struct qoi_config *config)
-{
-	memset(idle, 0, sizeof(*idle));
-	idle->strategy = config->agent_idle;
-	idle->spin_ns = (int64_t)config->agent_spin_ns;
-	idle->yield_ns = idle->spin_ns + (int64_t)config->agent_yield_ns;
-}
-
-static void idle_reset(struct idle *idle)
-{
-	idle->since_ns = 0;
-	idle->spins = 0;
-}
-
-/* Returns the strategy for this moment: spin, yield or block. */
-static int idle_now(struct idle *idle)
-{
-	int64_t idle_ns;
-
-	if (idle->strategy != QOI_CONFIG_IDLE_ADAPTIVE)
-		return idle->strategy;
-	if (++idle->spins % SPINS_PER_CLOCK != 1)
-		return QOI_CONFIG_IDLE_SPIN;
-	if (idle->since_ns == 0)
-		idle->since_ns = qoi_clock_ns();
-	idle_ns = qoi_clock_ns() - idle->since_ns;
-	if (idle_ns < idle->spin_ns)
-		return QOI_CONFIG_IDLE_SPIN;
-	if (idle_ns < idle->yield_ns) {
-		idle->spins = 0;
-		return QOI_CONFIG_IDLE_YIELD;
-	}
-	return QOI_CONFIG_IDLE_BLOCK;
-}
 
 static void timeout_of(int64_t deadline_ns, struct timespec *timeout)
 {
@@ -158,9 +112,9 @@ void qoi_agent_block(struct qoi_agent *agent, int64_t deadline_ns,
 	qoi_bell_agent_set(agent->bell, QOI_BELL_AGENT_AWAKE);
 }
 
-static void idle_step(struct qoi_agent *agent, struct idle *idle)
+static void idle_step(struct qoi_agent *agent, struct qoi_idle *idle)
 {
-	switch (idle_now(idle)) {
+	switch (qoi_idle_now(idle, 0)) {
 	case QOI_CONFIG_IDLE_SPIN:
 		qoi_pause();
 		break;
@@ -171,7 +125,7 @@ static void idle_step(struct qoi_agent *agent, struct idle *idle)
 		pthread_mutex_lock(&agent->cycle_lock);
 		qoi_agent_block(agent, QOI_CLOCK_NEVER, NULL, NULL);
 		pthread_mutex_unlock(&agent->cycle_lock);
-		idle_reset(idle);
+		qoi_idle_reset(idle);
 		break;
 	}
 }
@@ -179,12 +133,14 @@ static void idle_step(struct qoi_agent *agent, struct idle *idle)
 static void *agent_main(void *arg)
 {
 	struct qoi_agent *agent = arg;
-	struct idle idle;
+	struct qoi_idle idle;
 
 	agent->thread_id = (int32_t)syscall(SYS_gettid);
 	qoi_topology_bind_thread(agent->topology, agent->placement.cpu);
 	qoi_publish32(&agent->tid_known, 1);
-	idle_init(&idle, agent->config);
+	qoi_idle_init(&idle, agent->config->agent_idle,
+		      agent->config->agent_spin_ns,
+		      agent->config->agent_yield_ns);
 	while (qoi_observe32(&agent->stop) == 0) {
 		int done;
 
@@ -192,7 +148,7 @@ static void *agent_main(void *arg)
 		done = qoi_agent_cycle(agent);
 		pthread_mutex_unlock(&agent->cycle_lock);
 		if (done != 0)
-			idle_reset(&idle);
+			qoi_idle_reset(&idle);
 		else
 			idle_step(agent, &idle);
 	}

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The daemon's loop: how it idles, and when it is over. */
 #include <sched.h>
-#include <string.h>
 
+#include "libqoffload/agent/idle.h"
 #include "libqoffload/base/clock.h"
 #include "libqoffload/base/config.h"
 #include "libqoffload/base/log.h"
 #include "libqoffload/daemon/session.h"
 #include "libqoffload/shm/atomic.h"
 
-/* Looks between two readings of the clock while it spins. */
-#define SPINS_PER_CLOCK 16
 /*
  * Cycles in a row that find something to do, before a daemon whose clients
  * need its core gives way.  With one, a large transfer takes half as long
@@ -18,29 +16,10 @@
  */
 #define BUSY_CYCLES 2
 
-/* How long the daemon has found nothing to do. */
-struct idle {
-	int strategy; /* enum qoi_config_idle */
-	uint32_t spins;
+struct rest {
+	struct qoi_idle idle;
 	uint32_t busy_cycles; /* in a row */
-	int64_t since_ns;     /* 0: not idle */
-	int64_t spin_ns;
-	int64_t yield_ns; /* from since_ns, after the spin */
 };
-
-static void idle_init(struct idle *idle, const struct qoi_daemon_params *params)
-{
-	memset(idle, 0, sizeof(*idle));
-	idle->strategy = params->idle;
-	idle->spin_ns = (int64_t)params->spin_ns;
-	idle->yield_ns = idle->spin_ns + (int64_t)params->yield_ns;
-}
-
-static void idle_reset(struct idle *idle)
-{
-	idle->since_ns = 0;
-	idle->spins = 0;
-}
 
 /*
  * Clients want the core that we would spin on: what we wait for is theirs to
@@ -50,27 +29,6 @@ static int is_crowded(const struct qoi_daemon *daemon)
 {
 	return daemon->client_count >=
 	       qoi_topology_allowed_count(daemon->topology);
-}
-
-/* Returns the strategy for this moment: spin, yield or block. */
-static int idle_now(const struct qoi_daemon *daemon, struct idle *idle)
-{
-	int64_t idle_ns;
-
-	if (idle->strategy != QOI_CONFIG_IDLE_ADAPTIVE)
-		return idle->strategy;
-	if (++idle->spins % SPINS_PER_CLOCK != 1)
-		return QOI_CONFIG_IDLE_SPIN;
-	if (idle->since_ns == 0)
-		idle->since_ns = qoi_clock_ns();
-	idle_ns = qoi_clock_ns() - idle->since_ns;
-	if (idle_ns < idle->spin_ns && !is_crowded(daemon))
-		return QOI_CONFIG_IDLE_SPIN;
-	if (idle_ns < idle->yield_ns) {
-		idle->spins = 0;
-		return QOI_CONFIG_IDLE_YIELD;
-	}
-	return QOI_CONFIG_IDLE_BLOCK;
 }
 
 static int is_greeted(const struct qoi_daemon *daemon)
@@ -123,19 +81,19 @@ static int64_t sleep_ns(const struct qoi_daemon *daemon)
  * scheduler's slices are longer than most operations: a flood by one client
  * would keep another from posting, and from seeing that it is done.
  */
-static void busy_step(const struct qoi_daemon *daemon, struct idle *idle)
+static void busy_step(const struct qoi_daemon *daemon, struct rest *rest)
 {
-	idle_reset(idle);
-	if (++idle->busy_cycles < BUSY_CYCLES || !is_crowded(daemon))
+	qoi_idle_reset(&rest->idle);
+	if (++rest->busy_cycles < BUSY_CYCLES || !is_crowded(daemon))
 		return;
-	idle->busy_cycles = 0;
+	rest->busy_cycles = 0;
 	sched_yield();
 }
 
-static void idle_step(struct qoi_daemon *daemon, struct idle *idle)
+static void idle_step(struct qoi_daemon *daemon, struct rest *rest)
 {
-	idle->busy_cycles = 0;
-	switch (idle_now(daemon, idle)) {
+	rest->busy_cycles = 0;
+	switch (qoi_idle_now(&rest->idle, is_crowded(daemon))) {
 	case QOI_CONFIG_IDLE_SPIN:
 		qoi_pause();
 		break;
@@ -144,25 +102,26 @@ static void idle_step(struct qoi_daemon *daemon, struct idle *idle)
 		break;
 	default:
 		qoi_daemon_block(daemon, sleep_ns(daemon));
-		idle_reset(idle);
+		qoi_idle_reset(&rest->idle);
 		break;
 	}
 }
 
 void qoi_daemon_run(struct qoi_daemon *daemon, int stop_fd)
 {
-	struct idle idle;
+	struct rest rest = { .busy_cycles = 0 };
 
-	idle_init(&idle, &daemon->params);
+	qoi_idle_init(&rest.idle, daemon->params.idle, daemon->params.spin_ns,
+		      daemon->params.yield_ns);
 	daemon->stop_fd = stop_fd;
 	/* Told when it can't: a signal that is not seen is no reason to end. */
 	if (stop_fd >= 0)
 		(void)qoi_daemon_watch(daemon, stop_fd, QOI_EVENT_STOP);
 	while (!qoi_daemon_over(daemon)) {
 		if (qoi_daemon_cycle(daemon) != 0)
-			busy_step(daemon, &idle);
+			busy_step(daemon, &rest);
 		else
-			idle_step(daemon, &idle);
+			idle_step(daemon, &rest);
 	}
 	if (stop_fd >= 0)
 		epoll_ctl(daemon->epoll, EPOLL_CTL_DEL, stop_fd, NULL);
