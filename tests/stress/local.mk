@@ -23,6 +23,7 @@ tests_bench_queue_echo_LDADD = libqoffload-core.la $(QO_LIBS)
 check_PROGRAMS += tests/stress/op_ranks_stress tests/stress/mesh_ranks_stress
 TESTS += tests/stress/op_ranks_stress tests/stress/mesh_ranks_stress
 tests_stress_op_ranks_stress_SOURCES = tests/stress/op_ranks_stress.c \
+	tests/support/daemon.c tests/support/daemon.h \
 	tests/support/ranks.c tests/support/ranks.h
 tests_stress_op_ranks_stress_LDADD = libqoffload-core.la $(QO_LIBS)
 tests_stress_mesh_ranks_stress_SOURCES = tests/stress/mesh_ranks_stress.c \

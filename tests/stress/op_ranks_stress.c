@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/daemon.h"
 #include "tests/support/ranks.h"
 
 #define RANKS 3
@@ -273,6 +274,29 @@ static int rank_main(struct qot_rank *rank)
 	return 0;
 }
 
+/* The same through a daemon: this side of it is what is judged then. */
+static int run_daemon(struct job *job)
+{
+	struct qot_daemon daemon = { 0 };
+	const char *staged[] = { "QO_AGENT=process", "QO_AGENT_DIRECT=off",
+				 "QO_AGENT_MEMORY=stage", NULL, NULL };
+	const char *mixed[] = { "QO_AGENT=process", "QO_WAIT_SPIN_NS=1us",
+				"QO_AGENT_LANES=1", NULL, NULL };
+	int failed = 0;
+
+	if (qot_daemon_start(&daemon, NULL, NULL, NULL) != 0)
+		return 1;
+	staged[3] = daemon.setting;
+	mixed[3] = daemon.setting;
+	job->settings = staged;
+	failed += qot_run_threads(RANKS, rank_main, job);
+	job->settings = mixed;
+	failed += qot_run_threads(RANKS, rank_main, job);
+	failed += qot_run_processes(RANKS, rank_main, job);
+	failed += qot_daemon_check(&daemon) != 0;
+	return failed + (qot_daemon_stop(&daemon, 5000) != 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const inlined[] = { "QO_AGENT=inline",
@@ -305,5 +329,7 @@ int main(int argc, char **argv)
 		failed += qot_run_threads(RANKS, rank_main, &job);
 		failed += qot_run_processes(RANKS, rank_main, &job);
 	}
+	qot_limit(LIMIT_S, "daemon");
+	failed += run_daemon(&job);
 	return failed != 0;
 }
