@@ -63,30 +63,6 @@ static void ask_fill(struct qoi_layout_attach_op *ask, const struct qo_op *op,
 	ask->scratch_bytes = schedule->scratch_bytes;
 }
 
-/*
- * Bytes that a thread which waits may copy in the daemon's place: within the
- * rank, in a schedule of one stage, and not by way of staging.
- */
-static uint64_t own_bytes(const struct qoi_schedule *schedule,
-			  const struct qoi_far_op *far)
-{
-	uint64_t bytes = 0;
-
-	if (schedule->stage_count != 1 ||
-	    far->path[QOI_BUFFER_SEND] == QOI_CONFIG_MEMORY_STAGE ||
-	    far->path[QOI_BUFFER_RECV] == QOI_CONFIG_MEMORY_STAGE)
-		return 0;
-	for (uint32_t i = 0; i < schedule->step_count; i++) {
-		const struct qoi_step *step = &schedule->steps[i];
-
-		if (step->kind == QOI_STEP_FOLD)
-			return 0;
-		if (step->kind == QOI_STEP_COPY)
-			bytes += step->bytes;
-	}
-	return bytes;
-}
-
 static int hand_over(struct qo_op *op, struct qoi_far_op *far,
 		     struct qoi_attach_message *question)
 {
@@ -107,7 +83,6 @@ static int hand_over(struct qo_op *op, struct qoi_far_op *far,
 		return error;
 	QOI_FAIL_POINT("op_added");
 	far->slot = (uint32_t)slot;
-	far->own_bytes = own_bytes(op->schedule, far);
 	return 0;
 }
 
@@ -205,8 +180,6 @@ static void own_copies_move(struct qo_op *op, int may_claim,
 		    !qoi_attach_local_claim(far->completion, generation,
 					    QOI_LOCAL_CLIENT))
 			return;
-		far->own_step = 0;
-		far->own_done = 0;
 	}
 	while (far->own_step < schedule->step_count && budget->bytes != 0)
 		own_step_move(op, &schedule->steps[far->own_step], budget);
@@ -270,6 +243,11 @@ int qoi_far_op_post(struct qo_op *op)
 	command->op_slot = far->slot;
 	command->generation = qoi_request_generation(op->request);
 	qoi_attach_local_reset(far->completion, command->generation);
+	far->own_step = 0;
+	far->own_done = 0;
+	if (far->own_here)
+		qoi_attach_local_claim(far->completion, command->generation,
+				       QOI_LOCAL_CLIENT);
 	qoi_request_await(op->request, &far->completion->sequence,
 			  command->generation);
 	qoi_link_commit(far->link, lane);

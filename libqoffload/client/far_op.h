@@ -26,6 +26,7 @@ struct qoi_far_op {
 	uint32_t slot;			/* of the operation, at the daemon */
 	uint32_t path[QOI_FAR_BUFFERS]; /* enum qoi_config_memory; AUTO: none */
 	uint64_t own_bytes; /* that the rank copies to itself, for waiters */
+	uint32_t own_here;  /* 1: they are left out of what the daemon gets */
 	uint32_t own_step;  /* of the schedule: where its copies are; lock */
 	uint64_t own_done;  /* of that step; lock */
 	struct qoi_segment staging;	  /* empty without */

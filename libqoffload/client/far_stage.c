@@ -210,8 +210,34 @@ static int memory_make(struct qoi_far_op *far, uint64_t bytes)
 	return error;
 }
 
-int qoi_far_stage_open(struct qo_op *op, struct qoi_far_op *far,
-		       struct qoi_step *steps, struct qoi_layout_attach_op *ask)
+/*
+ * What the rank copies to itself never leaves it: for the daemon, and so for
+ * the staging, these steps are empty.
+ */
+static int own_copies_take(const struct qoi_schedule *schedule,
+			   struct qoi_step *steps,
+			   struct qoi_schedule *staged_out)
+{
+	uint64_t bytes = schedule->step_count * sizeof(*steps);
+
+	*staged_out = *schedule;
+	staged_out->steps = malloc(bytes + 1);
+	if (staged_out->steps == NULL)
+		return qoi_fail(-ENOMEM, "no memory to stage %u steps",
+				schedule->step_count);
+	for (uint32_t i = 0; i < schedule->step_count; i++) {
+		if (schedule->steps[i].kind == QOI_STEP_COPY)
+			steps[i].bytes = 0;
+		staged_out->steps[i] = schedule->steps[i];
+		staged_out->steps[i].bytes = steps[i].bytes;
+	}
+	return 0;
+}
+
+/* Plans what is staged of all buffers; *end_out: the bytes of it. */
+static int buffers_plan(const struct qoi_schedule *schedule,
+			struct qoi_far_op *far, struct qoi_step *steps,
+			struct qoi_layout_attach_op *ask, uint64_t *end_out)
 {
 	uint64_t end = 0;
 	int error = 0;
@@ -220,10 +246,30 @@ int qoi_far_stage_open(struct qo_op *op, struct qoi_far_op *far,
 		if (far->path[i] != QOI_CONFIG_MEMORY_STAGE)
 			continue;
 		far->staged[i] = end;
-		error = buffer_plan(op->schedule, far, i, steps,
+		error = buffer_plan(schedule, far, i, steps,
 				    &ask->buffer_bytes[i]);
 		end += ask->buffer_bytes[i];
 		end = (end + LINE_BYTES - 1) & ~(LINE_BYTES - 1);
+	}
+	*end_out = end;
+	return error;
+}
+
+int qoi_far_stage_open(struct qo_op *op, struct qoi_far_op *far,
+		       struct qoi_step *steps, struct qoi_layout_attach_op *ask)
+{
+	struct qoi_schedule staged;
+	uint64_t end;
+	int error;
+
+	if (far->own_here) {
+		error = own_copies_take(op->schedule, steps, &staged);
+		if (error != 0)
+			return error;
+		error = buffers_plan(&staged, far, steps, ask, &end);
+		free(staged.steps);
+	} else {
+		error = buffers_plan(op->schedule, far, steps, ask, &end);
 	}
 	if (error == 0 && end != 0)
 		error = memory_make(far, end);
