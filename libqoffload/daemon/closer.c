@@ -22,6 +22,7 @@ static struct {
 	pthread_cond_t more;
 	struct waiting *first; /* a descriptor each, of which there are few */
 	int runs;	       /* 1: there is a thread; -1: there can be none */
+	pid_t owner;	       /* a forked child has no such thread */
 } closer = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	     .more = PTHREAD_COND_INITIALIZER };
 
@@ -56,6 +57,7 @@ static void closer_start(void)
 	error = pthread_create(&thread, NULL, closer_main, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	closer.runs = error == 0 ? 1 : -1;
+	closer.owner = getpid();
 	if (error == 0)
 		pthread_detach(thread);
 	else
@@ -77,7 +79,7 @@ void qoi_closer_take(int fd)
 		return;
 	waiting->fd = fd;
 	pthread_mutex_lock(&closer.lock);
-	if (closer.runs == 0)
+	if (closer.runs == 0 || closer.owner != getpid())
 		closer_start();
 	waiting->next = closer.first;
 	closer.first = waiting;

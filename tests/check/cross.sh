@@ -15,7 +15,7 @@ works() { # COMPILER FLAGS..
 compile() { # SOURCE COMPILER FLAGS..
 	source=$1
 	shift
-	"$@" -std=gnu11 -O2 -Wall -Wextra -Werror -DHAVE_CONFIG_H \
+	"$@" -std=gnu11 -O2 -Wall -Wextra -Werror -DHAVE_CONFIG_H -DQOI_BINDIR='"/usr/bin"' \
 		-I"$top_srcdir" -I"$top_srcdir/include" -I"$top_builddir" \
 		-c "$source" -o "$work/object.o" >"$work/said" 2>&1 || {
 		cat "$work/said"
