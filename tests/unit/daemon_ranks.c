@@ -119,7 +119,8 @@ struct qoi_step *steps_copy(const struct qoi_schedule *schedule)
 	size_t bytes = schedule->step_count * sizeof(struct qoi_step);
 	struct qoi_step *steps = malloc(bytes + 1);
 
-	memcpy(steps, schedule->steps, bytes);
+	if (bytes != 0)
+		memcpy(steps, schedule->steps, bytes);
 	return steps;
 }
 
