@@ -283,7 +283,8 @@ static int step_misses(struct qoi_exec *exec, const struct qoi_step *step,
 
 	/* It needs nothing of us; only what can't be put now never will. */
 	if (step->kind == QOI_STEP_PUT)
-		return step->stage == exec->stage && !was_fetched(channel, state);
+		return step->stage == exec->stage &&
+		       !was_fetched(channel, state);
 	if (channel->foreseen == FORESEEN_ALL)
 		return 0;
 	position = consumer->position + channel->foreseen++;
@@ -318,8 +319,7 @@ int qoi_exec_orphaned(struct qoi_exec *exec)
 			continue;
 		/* In this order: what came before the good-bye is here then. */
 		fate = qoi_channel_fate(exec->channels[step->peer]);
-		if (fate != -EPIPE ||
-		    !step_misses(exec, step, &exec->states[i]))
+		if (fate != -EPIPE || !step_misses(exec, step, &exec->states[i]))
 			continue;
 		exec->error_rank = step->peer;
 		return fate;

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* process_vm_readv, POLLRDHUP */
 #include "libqoffload/agent/reach.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -96,6 +97,7 @@ int qoi_reach_read(const struct qoi_exec *exec, uint8_t buffer, uint64_t offset,
 
 	if (bytes == 0)
 		return 0;
+	assert(local != NULL);
 	if (exec->buffers[buffer] != NULL) {
 		memcpy(local, exec->buffers[buffer] + offset, bytes);
 		return 0;
@@ -113,6 +115,7 @@ int qoi_reach_write(const struct qoi_exec *exec, uint8_t buffer,
 
 	if (bytes == 0)
 		return 0;
+	assert(local != NULL);
 	if (exec->buffers[buffer] != NULL) {
 		memcpy(exec->buffers[buffer] + offset, local, bytes);
 		return 0;

@@ -102,9 +102,8 @@ static inline void qoi_attach_local_reset(struct qoi_layout_completion_slot *slo
 }
 
 /* A thread of the client has done what it claimed. */
-static inline void
-qoi_attach_local_done(struct qoi_layout_completion_slot *slot,
-		      uint32_t generation)
+static inline void qoi_attach_local_done(struct qoi_layout_completion_slot *slot,
+					 uint32_t generation)
 {
 	qoi_publish32(&slot->own_copies,
 		      qoi_attach_local_word(generation, QOI_LOCAL_DONE));

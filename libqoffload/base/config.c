@@ -281,7 +281,7 @@ int qoi_config_program(const struct qoi_config *config,
 	if (automatic)
 		wanted = QOI_BINDIR "/qo_agentd";
 	if (strlen(wanted) < QOI_CONFIG_PATH_BYTES && access(wanted, X_OK) == 0) {
-		strcpy(path_out, wanted);
+		snprintf(path_out, QOI_CONFIG_PATH_BYTES, "%s", wanted);
 		return 0;
 	}
 	if (automatic && path_search("qo_agentd", path_out))

@@ -287,8 +287,8 @@ static void busy_count(struct qoi_daemon *daemon)
 	struct qoi_session *session;
 	uint32_t busy = 0;
 
-	DL_FOREACH(daemon->sessions, session)
-	{
+	for (session = daemon->sessions; session != NULL;
+	     session = session->next) {
 		busy += session->state == QOI_SESSION_LIVE &&
 			daemon->counts.cycles - session->busy_cycle <
 				BUSY_CYCLES;
@@ -296,8 +296,8 @@ static void busy_count(struct qoi_daemon *daemon)
 	if (busy == daemon->busy_clients)
 		return;
 	daemon->busy_clients = busy;
-	DL_FOREACH(daemon->sessions, session)
-	{
+	for (session = daemon->sessions; session != NULL;
+	     session = session->next) {
 		struct qoi_layout_attach_page *page =
 			(void *)session->segment.base;
 

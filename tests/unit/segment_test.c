@@ -118,15 +118,15 @@ static void a_foreign_descriptor_is_refused_and_stays_open(void **state)
 
 static void huge_pages_are_refused(void **state)
 {
-	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING |
-					      MFD_HUGETLB);
+	int fd = memfd_create("huge",
+			      MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
 
 	(void)state;
 	if (fd < 0)
 		skip();
 	if (ftruncate(fd, 2 << 20) != 0 ||
-	    fcntl(fd, F_ADD_SEALS,
-		  F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) !=
+		    0) {
 		close(fd);
 		skip();
 	}
@@ -143,8 +143,7 @@ static void a_lazy_side_sees_the_same_bytes(void **state)
 	assert_int_equal(qoi_segment_create("test", 8192, &ours), 0);
 	assert_int_equal(qoi_segment_check(ours.fd, 8192), 0);
 	fd = fcntl(ours.fd, F_DUPFD_CLOEXEC, 0);
-	assert_int_equal(qoi_segment_attach_lazily(fd, 4096, &theirs),
-			 -EBADMSG);
+	assert_int_equal(qoi_segment_attach_lazily(fd, 4096, &theirs), -EBADMSG);
 	assert_int_equal(qoi_segment_attach_lazily(fd, 8192, &theirs), 0);
 	ours.base[8191] = 42;
 	assert_int_equal(theirs.base[8191], 42);
