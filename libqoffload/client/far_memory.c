@@ -81,31 +81,6 @@ static int path_choose(struct qo_op *op, struct qoi_far_op *far,
 	return 0;
 }
 
-/*
- * Bytes that go from the send to the receive buffer, in a schedule of one stage
- * that does nothing else within the rank: a thread here may copy them as well.
- */
-static uint64_t own_bytes(const struct qoi_schedule *schedule)
-{
-	uint64_t bytes = 0;
-
-	if (schedule->stage_count != 1)
-		return 0;
-	for (uint32_t i = 0; i < schedule->step_count; i++) {
-		const struct qoi_step *step = &schedule->steps[i];
-
-		if (step->kind == QOI_STEP_FOLD)
-			return 0;
-		if (step->kind == QOI_STEP_COPY &&
-		    (step->from != QOI_BUFFER_SEND ||
-		     step->to != QOI_BUFFER_RECV))
-			return 0;
-		if (step->kind == QOI_STEP_COPY)
-			bytes += step->bytes;
-	}
-	return bytes;
-}
-
 int qoi_far_memory_open(struct qo_op *op, struct qoi_far_op *far,
 			struct qoi_step *steps, struct qoi_layout_attach_op *ask)
 {
@@ -113,7 +88,7 @@ int qoi_far_memory_open(struct qo_op *op, struct qoi_far_op *far,
 
 	for (uint32_t i = 0; i < QOI_FAR_BUFFERS && error == 0; i++)
 		error = path_choose(op, far, i, ask);
-	far->own_bytes = own_bytes(op->schedule);
+	qoi_schedule_own_copies(op->schedule, &far->own_bytes);
 	/*
 	 * Staged, they would be copied three times.  Alone, there would be
 	 * nothing left for the daemon.

@@ -58,3 +58,34 @@ void qoi_schedule_destroy(struct qoi_schedule *schedule)
 	free(schedule->steps);
 	free(schedule);
 }
+
+static int is_within_rank(const struct qoi_step *step)
+{
+	return step->kind == QOI_STEP_COPY || step->kind == QOI_STEP_FOLD;
+}
+
+uint32_t qoi_schedule_own_copies(const struct qoi_schedule *schedule,
+				 uint64_t *bytes_out)
+{
+	uint64_t bytes = 0;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < schedule->step_count; i++) {
+		const struct qoi_step *step = &schedule->steps[i];
+
+		if (!is_within_rank(step))
+			continue;
+		if (schedule->stage_count != 1 || step->kind == QOI_STEP_FOLD ||
+		    step->from != QOI_BUFFER_SEND ||
+		    step->to != QOI_BUFFER_RECV) {
+			bytes = 0;
+			count = 0;
+			break;
+		}
+		bytes += step->bytes;
+		count++;
+	}
+	if (bytes_out != NULL)
+		*bytes_out = bytes;
+	return count;
+}

@@ -126,6 +126,15 @@ void qoi_schedule_destroy(struct qoi_schedule *schedule);
 int qoi_schedule_validate(const struct qoi_schedule *schedule);
 
 /*
+ * What a rank copies to itself on which nothing else depends, so that any
+ * thread may do it at any time: the copies from the send to the receive buffer
+ * of a schedule of one stage that does nothing else within the rank.
+ * Returns how many there are; bytes_out: in all, or NULL.
+ */
+uint32_t qoi_schedule_own_copies(const struct qoi_schedule *schedule,
+				 uint64_t *bytes_out);
+
+/*
  * A line of the whole, and one per step; as snprintf(): returns the bytes
  * needed, without NUL.
  */

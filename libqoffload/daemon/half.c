@@ -137,30 +137,6 @@ static int buffers_set(struct qoi_half *half,
 	return error;
 }
 
-/*
- * How many copies within the rank a thread of the client may do as well: those
- * of an operation of one stage, on which nothing else depends.
- */
-static uint32_t local_count(const struct qoi_schedule *schedule)
-{
-	uint32_t count = 0;
-
-	if (schedule->stage_count != 1)
-		return 0;
-	for (uint32_t i = 0; i < schedule->step_count; i++) {
-		const struct qoi_step *step = &schedule->steps[i];
-
-		if (step->kind == QOI_STEP_FOLD)
-			return 0;
-		if (step->kind == QOI_STEP_COPY &&
-		    (step->from != QOI_BUFFER_SEND ||
-		     step->to != QOI_BUFFER_RECV))
-			return 0;
-		count += step->kind == QOI_STEP_COPY;
-	}
-	return count;
-}
-
 /* Takes the steps over in any case. */
 static int schedule_make(struct qoi_half *half,
 			 const struct qoi_layout_attach_op *ask,
@@ -308,7 +284,7 @@ static int half_make(struct qoi_half *half,
 	if (error != 0)
 		return error;
 	half->exec.conns = half->group->conn_pointers;
-	half->local = local_count(half->schedule);
+	half->local = qoi_schedule_own_copies(half->schedule, NULL);
 	return 0;
 }
 

@@ -230,22 +230,14 @@ static void detach(struct qoi_session *session, int fate)
  * A client may be wrong as often as it likes: it is told, and the daemon's
  * error log has each error once, so that nobody can fill the log.
  */
-static int log_quiet(void)
-{
-	int level = qoi_log_level();
-
-	if (level < QOI_LOG_DEBUG)
-		qoi_log_set_level(QOI_LOG_ERROR - 1);
-	return level;
-}
-
 static int receive(struct qoi_session *session,
 		   struct qoi_attach_message *message)
 {
-	int level = log_quiet();
-	int rc = qoi_attach_recv(session->fd, message);
+	int rc;
 
-	qoi_log_set_level(level);
+	qoi_error_set_quiet(1);
+	rc = qoi_attach_recv(session->fd, message);
+	qoi_error_set_quiet(0);
 	return rc;
 }
 
@@ -343,7 +335,6 @@ static int answer(struct qoi_session *session,
 {
 	struct qoi_attach_message reply;
 	int is_first = session->state == QOI_SESSION_GREETING;
-	int level = log_quiet();
 	int rc;
 
 	qoi_attach_message_init(&reply, QOI_ATTACH_ANSWER,
@@ -351,10 +342,11 @@ static int answer(struct qoi_session *session,
 	/* Who only passes a code on leaves no older text behind. */
 	if (error == 0) {
 		qoi_error_keep("%s", "");
+		qoi_error_set_quiet(1);
 		error = is_first ? qoi_session_greet(session, message, &reply)
 				 : qoi_session_request(session, message, &reply);
+		qoi_error_set_quiet(0);
 	}
-	qoi_log_set_level(level);
 	if (error != 0)
 		refuse(session, &reply, error);
 	rc = qoi_attach_send(session->fd, &reply);

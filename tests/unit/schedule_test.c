@@ -305,6 +305,33 @@ static void the_choice_goes_by_limits_and_is_the_same_on_all_ranks(void **state)
 	expect_choice(valid_coll(QOI_ALLGATHERV), 4, 5, "flat");
 }
 
+static void expect_own_copies(uint32_t kind, const char *algorithm,
+			      uint32_t copies, uint64_t bytes)
+{
+	const struct qoi_coll coll = valid_coll(kind);
+	struct qoi_schedule *schedule = compile(&coll, algorithm);
+	uint64_t found = UINT64_MAX;
+
+	assert_int_equal(qoi_schedule_own_copies(schedule, &found), copies);
+	assert_int_equal(found, bytes);
+	assert_int_equal(qoi_schedule_own_copies(schedule, NULL), copies);
+	qoi_schedule_destroy(schedule);
+}
+
+/* Copies on which a later stage depends are not to be had by anybody. */
+static void own_copies_are_those_that_nothing_depends_on(void **state)
+{
+	const struct qoi_coll coll = valid_coll(QOI_ALLTOALL);
+	const uint64_t block = coll.elements * qoi_type_bytes(coll.type);
+
+	(void)state;
+	expect_own_copies(QOI_ALLTOALL, "flat", 1, block);
+	expect_own_copies(QOI_ALLGATHER, "flat", 1, block);
+	expect_own_copies(QOI_ALLTOALL, "bruck", 0, 0);
+	expect_own_copies(QOI_ALLREDUCE, "ring", 0, 0);
+	expect_own_copies(QOI_BCAST, "flat", 0, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -319,6 +346,7 @@ int main(void)
 		cmocka_unit_test(a_team_of_one_copies_or_does_nothing),
 		cmocka_unit_test(
 			the_choice_goes_by_limits_and_is_the_same_on_all_ranks),
+		cmocka_unit_test(own_copies_are_those_that_nothing_depends_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
