@@ -57,7 +57,7 @@ struct qo_agent_info {
 	 * then only looks after connections and losses.
 	 */
 	int32_t agent_pid;  /* its process, or -1 */
-	int32_t agent_lost; /* 1: it is gone; operations it had have failed */
+	int32_t agent_lost; /* 1: gone or given up; what it had failed */
 	char memory[64];    /* how it gets at buffers, e.g. "... other stage" */
 };
 #define QO_AGENT_INFO_INIT                                                     \

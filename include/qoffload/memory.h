@@ -38,7 +38,8 @@ int qo_mem_register(qo_context_t context, void *address, size_t bytes,
 /*
  * Ends a registration, and frees the memory if qo_mem_alloc() made it.
  * Returns: 0; -EINVAL mem is NULL.
- * Blocks: no.  Threads: any; no operation may use the memory any more.
+ * Blocks: no; with a daemon until it answers, at most QO_AGENT_TIMEOUT.
+ * Threads: any; no operation may use the memory any more.
  * Since: 0.1
  */
 int qo_mem_release(qo_mem_t mem);

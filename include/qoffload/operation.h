@@ -89,7 +89,9 @@ int qo_barrier_init(qo_team_t team, qo_op_t *op_out);
 /*
  * Frees an operation.  Local.
  * Returns: 0; -EBUSY its last request is not complete.
- * Blocks: no.  Threads: none may use it; its requests become -EBADF.
+ * Blocks: no; of a daemon's operation until it answers, at most
+ *   QO_AGENT_TIMEOUT.
+ * Threads: none may use it; its requests become -EBADF.
  * Since: 0.1
  */
 int qo_op_destroy(qo_op_t op);

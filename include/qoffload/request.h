@@ -14,7 +14,7 @@ extern "C" {
  *   request of this operation has failed, its error.  Of a daemon's operation
  *   also -EAGAIN it has not taken the posts before: try again; -ECONNABORTED
  *   agent lost; -EPERM in a forked child.
- * Blocks: no.  Allocates nothing.
+ * Blocks: no; copies what is small, or staged for a daemon.  Allocates nothing.
  * Threads: calls on one operation are serialised by the caller.
  * Owns: the handle needs no freeing; it is stale (-EBADF) from the next post
  *   of the operation on.
@@ -28,7 +28,8 @@ int qo_post(qo_op_t op, qo_request_t *request_out);
  * the parts of a small exchange have arrived, the test that sees them first
  * combines them; it waits for nobody.  A test uses nothing up: any number of
  * threads may test one request, as often as they like, with the same result.
- * (Inline agent: it also runs the duty cycle once.)
+ * (Inline agent: it also runs the duty cycle once.  A daemon that stages, see
+ * QO_AGENT_MEMORY: the test that sees the end copies the result, all of it.)
  * status_out: must not be NULL; status_out->state is QO_PENDING, QO_DONE or
  *   QO_FAILED, with error and rank set for the last.
  * Returns: 0; -EBADF stale or unknown request.

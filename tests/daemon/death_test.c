@@ -144,6 +144,13 @@ static int things_free(struct qot_rank *rank, struct things *things)
 	return qoc_leave(rank, things->context, things->team);
 }
 
+/* Where the victim dies before the last turn, the others can't miss it. */
+static int must_hurt(const struct plan *plan)
+{
+	return plan->point != NULL && strcmp(plan->point, "released") != 0 &&
+	       strcmp(plan->point, "bye_sent") != 0;
+}
+
 static int dying_rank(struct qot_rank *rank)
 {
 	const struct plan *plan = qoc_env(rank)->param;
@@ -158,6 +165,7 @@ static int dying_rank(struct qot_rank *rank)
 	QOC_PASS(things_make(rank, &things));
 	for (int i = 0; i < TURNS && !things.broken; i++)
 		QOC_PASS(turn_run(rank, &things));
+	QOT_CHECK(rank, things.broken || !must_hurt(plan));
 	/* Those who live, among themselves. */
 	for (int i = 0; i < 20; i++)
 		QOC_PASS(qot_run_op(things.apart));

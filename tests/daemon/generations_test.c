@@ -101,7 +101,8 @@ static int generations(const void *param)
 		if (i + 1 != WARM && i + 1 != WARM + count)
 			continue;
 		failed += qot_daemon_settles(&stand.daemon, 0, 5000);
-		qot_use_read(stand.daemon.pid, i + 1 == WARM ? &before : &after);
+		failed += qot_use_read(stand.daemon.pid,
+				       i + 1 == WARM ? &before : &after);
 	}
 	if (failed == 0)
 		failed = use_grew(&before, &after);

@@ -90,7 +90,9 @@ pair() {
 	second=$?
 	wait $first && [ $second -eq 0 ] &&
 		grep -q "kind 3, agent process.*$way" "$work/out.1"
-	check "$text: $(sed -n 's/.*agent process [0-9]*: //p' "$work/out.1")" $?
+	ok=$?
+	check "$text: $(sed -n 's/.*agent process [0-9]*: //p' "$work/out.1")" \
+		$ok
 }
 
 # All in one: with a shared folder, or the abstract name.

@@ -215,8 +215,10 @@ int qot_daemon_check(const struct qot_daemon *daemon)
 	pid_t pid;
 
 	qot_program("libqoffload/tools/qo_info", path, sizeof(path));
-	if (access(path, X_OK) != 0)
+	if (access(path, X_OK) != 0) {
+		printf("skip qo_info --check: %s was not built\n", path);
 		return 0;
+	}
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {

@@ -306,13 +306,16 @@ static void huge_pages_are_refused(void **state)
 			      MFD_HUGETLB | MFD_ALLOW_SEALING | MFD_CLOEXEC);
 
 	(void)state;
-	if (fd < 0)
+	if (fd < 0) {
+		print_message("no huge pages here\n");
 		skip();
+	}
 	open_client(&client);
 	if (ftruncate(fd, 2 << 20) != 0 ||
 	    fcntl(fd, F_ADD_SEALS, RAW_SEALS) != 0) {
 		close(fd);
 		raw_close(&client);
+		print_message("no huge pages here\n");
 		skip();
 	}
 	segment_replace(&client, fd);

@@ -61,7 +61,7 @@ static int has_ended(struct raw_client *client, uint32_t generation)
 		generation, &word);
 }
 
-static void a_sleeper_says_so_to_every_client(void **state)
+static void a_timeout_ends_a_sleep_that_nobody_sees(void **state)
 {
 	struct raw_client clients[2], guest;
 
@@ -352,7 +352,7 @@ static void a_second_order_to_stop_ends_the_drain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_sleeper_says_so_to_every_client),
+		TEST(a_timeout_ends_a_sleep_that_nobody_sees),
 		TEST(a_command_before_the_sleep_is_not_slept_over),
 		TEST(commands_wake_it_again_and_again),
 		TEST(an_idle_daemon_is_never_awake),
